@@ -1,0 +1,22 @@
+// KernelCAT's functional model of the part of Ascend C that vector kernels use (arch 2201). Our own code: it runs kernel
+// text on the CPU and refuses what the documentation forbids; it says nothing about a compiler's acceptance or speed.
+#pragma once
+#include <cfloat>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#define __global__
+#define __aicore__
+#define __gm__
+#define GM_ADDR uint8_t *
+#include "copy.h"
+#include "launch.h"
+#include "mathlib.h"
+#include "queue.h"
+#include "reduce.h"
+#include "select.h"
+#include "sync.h"
+#include "tensor.h"
+#include "vector.h"
+/// The struct that the host's tiling function filled; its class is the one that the host text registered.
+#define GET_TILING_DATA(name, address) TwinTilingData name; std::memcpy(&name, address, sizeof(name))

@@ -1,0 +1,68 @@
+// Host side of the functional model: runs every block of one launch, then checks what only shows at the end.
+#pragma once
+#include <atomic>
+#include <thread>
+#include "queue.h"
+
+namespace twin {
+inline std::string &last_error() { static std::string text; return text; }
+
+/// Throws when two blocks wrote the same bytes, or one read what another wrote: blocks have no order.
+inline void check_blocks(std::vector<GmRange> wrote, const std::vector<GmRange> &read) {
+    auto before = [](const GmRange &a, const GmRange &b) { return a.region != b.region ? a.region < b.region : a.lo < b.lo; };
+    std::sort(wrote.begin(), wrote.end(), before);
+    for (size_t i = 1; i < wrote.size(); ++i) {
+        const GmRange &a = wrote[i - 1], &b = wrote[i];
+        if (a.region == b.region && b.lo < a.hi && a.block != b.block) fail("block-race", b.line, "two blocks write the same bytes of one tensor");
+    }
+    for (const GmRange &r : read) {
+        auto it = std::lower_bound(wrote.begin(), wrote.end(), r, before);
+        if (it != wrote.begin()) --it;
+        for (; it != wrote.end() && it->region <= r.region && (it->region < r.region || it->lo < r.hi); ++it) {
+            if (it->region == r.region && it->hi > r.lo && it->block != r.block) fail("block-race", r.line, "one block reads what another writes in the same launch");
+        }
+    }
+}
+inline void finish_block(Core &c) {
+    land_all();
+    if (!c.leaked.empty()) fail("queue-state", 0, std::string("the kernel ended with a queue buffer that is ") + c.leaked.begin()->second.first + " (a FreeTensor is missing)");
+    for (auto &event : c.flags) for (auto &flag : event) if (flag.set) fail("flag-pairing", 0, "the kernel ended with a flag that nobody waited for");
+}
+/// Runs `kernel()` once for each of `blocks`; returns 0, or 1 with last_error() set to the first violation.
+template <class F> int run(int64_t blocks, const std::vector<Region> &regions, F kernel) {
+    if (blocks < 1) { last_error() = "[launch] line 0: a launch needs at least one block"; return 1; }
+    std::vector<GmRange> wrote, read;
+    std::mutex guard;
+    std::atomic<int64_t> next{0};
+    std::string error;
+    auto worker = [&] {
+        for (int64_t b = next++; b < blocks; b = next++) {
+            Core c;
+            c.block = b;
+            c.blocks = blocks;
+            c.regions = &regions;
+            core_of_thread = &c;
+            std::string text;
+            try { kernel(); finish_block(c); } catch (const Violation &v) { text = v.what(); }
+            std::lock_guard<std::mutex> lock(guard);
+            if (!text.empty() && error.empty()) error = text;
+            wrote.insert(wrote.end(), c.wrote.begin(), c.wrote.end());
+            read.insert(read.end(), c.read.begin(), c.read.end());
+            if (!error.empty()) next = blocks;
+        }
+        core_of_thread = nullptr;
+    };
+    int64_t workers = std::min<int64_t>(blocks, std::max(1u, std::thread::hardware_concurrency()));
+    std::vector<std::thread> threads;
+    for (int64_t i = 1; i < workers; ++i) threads.emplace_back(worker);
+    std::thread(worker).join();
+    for (std::thread &t : threads) t.join();
+    if (error.empty()) try { check_blocks(std::move(wrote), read); } catch (const Violation &v) { error = v.what(); }
+    last_error() = error;
+    return error.empty() ? 0 : 1;
+}
+}  // namespace twin
+namespace AscendC {
+inline int64_t GetBlockIdx() { return twin::core().block; }
+inline int64_t GetBlockNum() { return twin::core().blocks; }
+}  // namespace AscendC

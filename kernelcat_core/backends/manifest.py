@@ -1,0 +1,38 @@
+"""What a backend says about itself. A manifest is data: it imports neither its renderer nor its device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any, Mapping
+
+from kernelcat_core.target import Target
+
+
+@dataclass(frozen=True)
+class Backend:
+    """Our code for one family of targets.
+
+    `aliases` maps device names in lower case ("a100") to canonical target names ("cuda:sm_80"). `render` and `device`
+    are dotted paths, "package.module:attribute", loaded on first use: `render(module, target) -> Source` and a class
+    `Device()`.
+    """
+
+    name: str
+    label: str
+    language: str
+    targets: tuple[Target, ...]
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    render: str = ""
+    device: str = ""
+
+    def load_render(self) -> Any:
+        return _load(self.render)
+
+    def load_device(self) -> Any:
+        return _load(self.device)
+
+
+def _load(path: str) -> Any:
+    module, _, attribute = path.partition(":")
+    return getattr(import_module(module), attribute)

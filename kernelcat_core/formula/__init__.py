@@ -1,0 +1,1 @@
+"""The formula language (docs/notation.md): text to syntax tree to graph."""

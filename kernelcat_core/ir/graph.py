@@ -1,0 +1,215 @@
+"""Graphs of primitives: what a formula means, before any schedule.
+
+The primitives are a closed list. `Compute` says elementwise, reduction, contraction, window, gather and broadcast in one
+form; `Select` says first-k by predicate. Named operators are formulas over these (formula/operators).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+
+from kernelcat_core.dtypes import BOOL, I32, I64, DType
+from kernelcat_core.ir.expr import Const, Expr, Op, Size, Var, op, sizes, walk
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A named array: `shape` holds i64 expressions over Size and Const, () for a scalar. Row-major, contiguous."""
+
+    name: str
+    dtype: DType
+    shape: tuple[Expr, ...]
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An index `name` that runs over 0 .. size-1."""
+
+    name: str
+    size: Expr
+
+    @property
+    def var(self) -> Var:
+        return Var(self.name)
+
+
+@dataclass(frozen=True)
+class Monoid:
+    """A reduction: `state` dtypes, `identity` values, and `combine` over Vars a0, a1.. (earlier) and b0, b1.. (later).
+
+    `combine` is associative; argmax and argmin rely on the element index that their state carries, so order is free.
+    """
+
+    name: str
+    state: tuple[DType, ...]
+    identity: tuple[Const, ...]
+    combine: tuple[Expr, ...]
+
+
+@dataclass(frozen=True)
+class Compute:
+    """`output[axes] = finish(fold(monoid, element for reduce_axes))`, or `element` itself without reduce axes.
+
+    `element` has one expression per state of the monoid (one in all without a reduction); it may use axes, reduce axes,
+    Sizes and Loads. `finish` is over Vars s0, s1.. (the final state) and the axes; None means s0. The
+    output's dtype is that of the result.
+    """
+
+    output: Tensor
+    axes: tuple[Axis, ...]
+    element: tuple[Expr, ...]
+    reduce_axes: tuple[Axis, ...] = ()
+    monoid: Monoid | None = None
+    finish: Expr | None = None
+
+    @property
+    def value(self) -> Expr:
+        """The element of a Compute that reduces nothing."""
+        assert self.monoid is None
+        return self.element[0]
+
+
+@dataclass(frozen=True)
+class Select:
+    """First-k by predicate: for every point of `axes`, the first `count` positions of `over` where `predicate` holds.
+
+    `output` is i32 of shape axes + (count,). With `key` the positions are ordered by it (ascending, ties by position),
+    else by position. Missing places repeat the first hit; with no hit they are 0.
+    """
+
+    output: Tensor
+    axes: tuple[Axis, ...]
+    over: Axis
+    count: Expr
+    predicate: Expr
+    key: Expr | None = None
+
+
+Primitive = Compute | Select
+
+
+@dataclass(frozen=True)
+class Graph:
+    """`nodes` in an order in which every tensor is written before it is read; `outputs` are names of inputs or nodes.
+
+    Each Size is an axis of some input (see `size_sources`).
+    """
+
+    inputs: tuple[Tensor, ...]
+    nodes: tuple[Primitive, ...]
+    outputs: tuple[str, ...]
+
+    @cached_property
+    def tensors(self) -> dict[str, Tensor]:
+        return {t.name: t for t in (*self.inputs, *(n.output for n in self.nodes))}
+
+    @cached_property
+    def size_names(self) -> tuple[str, ...]:
+        """Every Size of the graph, in order of first appearance in inputs, then nodes."""
+        found: dict[str, None] = {}
+        for t in self.inputs:
+            for d in t.shape:
+                found.update(dict.fromkeys(sizes(d)))
+        for n in self.nodes:
+            for e in expressions(n):
+                found.update(dict.fromkeys(sizes(e)))
+        return tuple(found)
+
+    @cached_property
+    def size_sources(self) -> dict[str, tuple[str, int]]:
+        """Size name -> (input, axis) whose shape entry is exactly that Size."""
+        return {d.name: (t.name, k) for t in reversed(self.inputs)
+                for k, d in reversed(list(enumerate(t.shape))) if isinstance(d, Size)}
+
+    @cached_property
+    def text(self) -> str:
+        from kernelcat_core.ir.printer import print_graph
+
+        return print_graph(self)
+
+    @cached_property
+    def digest(self) -> str:
+        """sha256 of the text form, which holds everything."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+
+def expressions(node: Primitive) -> list[Expr]:
+    """Every expression of a primitive: axis sizes, elements, finish."""
+    found = [a.size for a in node.axes] + list(node.output.shape)
+    if isinstance(node, Compute):
+        found += [a.size for a in node.reduce_axes] + list(node.element)
+        return found + ([node.finish] if node.finish is not None else [])
+    found += [node.over.size, node.count, node.predicate]
+    return found + ([node.key] if node.key is not None else [])
+
+
+def reads(node: Primitive) -> list[str]:
+    """Names of the tensors a primitive loads, in order of first appearance."""
+    from kernelcat_core.ir.expr import Load
+
+    return list(dict.fromkeys(n.tensor for e in expressions(node) for n in walk(e) if isinstance(n, Load)))
+
+
+def _pair(dtype: DType) -> tuple[Var, Var]:
+    return Var("a0", dtype), Var("b0", dtype)
+
+
+def _least(dtype: DType) -> Const:
+    if dtype.is_float:
+        return Const(float("-inf"), dtype)
+    return Const(False, BOOL) if dtype.kind == "b" else Const(-(1 << dtype.bits - 1) if dtype.kind == "i" else 0, dtype)
+
+
+def _greatest(dtype: DType) -> Const:
+    if dtype.is_float:
+        return Const(float("inf"), dtype)
+    return Const(True, BOOL) if dtype.kind == "b" else Const((1 << dtype.bits - (dtype.kind == "i")) - 1, dtype)
+
+
+def monoid(name: str, dtype: DType) -> Monoid:
+    """The reduction `name` (sum prod max min any all argmax argmin) over elements of `dtype`.
+
+    sum and prod expect `dtype` to be the accumulator already. max and min propagate NaN. argmax and argmin have the
+    state (value, i64 row-major position): lowest position on ties, the first NaN wins.
+    """
+    a, b = _pair(dtype)
+    match name:
+        case "sum":
+            return Monoid(name, (dtype,), (Const(0.0 if dtype.is_float else 0, dtype),), (op("add", a, b),))
+        case "prod":
+            return Monoid(name, (dtype,), (Const(1.0 if dtype.is_float else 1, dtype),), (op("mul", a, b),))
+        case "max":
+            return Monoid(name, (dtype,), (_least(dtype),), (op("max", a, b),))
+        case "min":
+            return Monoid(name, (dtype,), (_greatest(dtype),), (op("min", a, b),))
+        case "any":
+            return Monoid(name, (BOOL,), (Const(False, BOOL),), (Op("or", _pair(BOOL), BOOL),))
+        case "all":
+            return Monoid(name, (BOOL,), (Const(True, BOOL),), (Op("and", _pair(BOOL), BOOL),))
+        case "argmax" | "argmin":
+            return _arg(name, dtype)
+    raise AssertionError(f"unknown reduction {name}")
+
+
+def _arg(name: str, dtype: DType) -> Monoid:
+    """(value, position). The identity has position 2^63-1, so that any element, even an infinite one, beats it."""
+    a, b = _pair(dtype)
+    p, q = Var("a1", I64), Var("b1", I64)
+    better = op("gt" if name == "argmax" else "lt", b, a)
+    tie = op("eq", a, b)
+    if dtype.is_float:
+        a_nan, b_nan = op("isnan", a), op("isnan", b)
+        better = op("or", op("and", b_nan, op("not", a_nan)), better)
+        tie = op("or", op("and", a_nan, b_nan), tie)
+    take = op("or", better, op("and", tie, op("lt", q, p)))
+    identity = _least(dtype) if name == "argmax" else _greatest(dtype)
+    return Monoid(name, (dtype, I64), (identity, Const((1 << 63) - 1, I64)), (op("where", take, b, a), op("where", take, q, p)))
+
+
+SELECT_DTYPE = I32

@@ -1,0 +1,325 @@
+"""The sandboxed runner: every compiler call and every untrusted kernel goes through here.
+
+    run_kernel(KernelJob) -> KernelOutcome | Failure        call the entry of a shared object on arrays
+    run_command(CommandJob) -> CommandOutcome | Failure     run a compiler in a scratch folder
+
+Contract of a host entry: `extern "C" int ENTRY(void **tensors, const int64_t *sizes)`. `tensors` are the inputs, then
+the outputs, each a pointer to a contiguous array (a scalar is an array of one element), aligned to 64 bytes; `sizes`
+are the values of the size symbols in declared order. It returns 0, or another status with a message in the optional
+`const char *kc_last_error(void)`. Threads: the optional `int kc_threads` is set, and the environment's KC_NUM_THREADS.
+
+The kernel's process is not trusted. Inputs, red zones around every tensor and outputs are compared here, in memory
+that the process can no longer reach; its sample times are a claim that measure.py checks against physics.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import mmap
+import os
+import signal
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kernelcat_core.errors import Failure, KernelcatError
+from kernelcat_core.runtime import client
+
+PAGE = mmap.PAGESIZE
+ALIGNMENT = 64
+POISON = 0xA5
+_MIB = 1 << 20
+_OUTSIDE = "it touched memory outside its tensors"
+_CRASHES = {
+    signal.SIGSEGV: _OUTSIDE,
+    signal.SIGBUS: _OUTSIDE,
+    signal.SIGILL: "it used an instruction that this processor lacks",
+    signal.SIGFPE: "an integer was divided by zero",
+    signal.SIGABRT: "it aborted",
+    signal.SIGKILL: "the machine is probably out of memory",
+}
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass(frozen=True)
+class TensorSpec:
+    """Shape and NumPy dtype of an output."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    @property
+    def nbytes(self) -> int:
+        return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
+
+
+@dataclass(frozen=True)
+class KernelJob:
+    """One run of a compiled host entry.
+
+    With `repeats` 0 the entry is called once between inaccessible guard pages. With `repeats` > 0 it is called once,
+    then `warmup` times, then timed: `repeats` samples, each at least `minimum_sample_s` long, for about `budget_s`.
+    `memory_bytes` is beyond the tensors. `environment` is passed to the kernel (thread-order switches of a twin, say).
+    """
+
+    library: Path
+    entry: str
+    inputs: tuple[Array, ...]
+    outputs: tuple[TensorSpec, ...]
+    sizes: tuple[int, ...] = ()
+    threads: int = 1
+    repeats: int = 0
+    warmup: int = 2
+    minimum_sample_s: float = 2e-4
+    budget_s: float = 5.0
+    timeout_s: float = 20.0
+    memory_bytes: int = 1 << 30
+    environment: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class KernelOutcome:
+    """A run that ended well. `samples_s` are seconds per call, as the kernel's own process claims them."""
+
+    outputs: tuple[Array, ...]
+    samples_s: tuple[float, ...]
+    calls_per_sample: int
+    log: str
+    layers: tuple[str, ...]
+    wall_s: float
+    peak_bytes: int
+
+
+@dataclass(frozen=True)
+class CommandJob:
+    """One compiler call. `files` (name -> text) are laid into an empty scratch folder, the working folder.
+
+    `argv[0]` is an absolute path; `readable` are more folders it may read; `results` names the files to return.
+    """
+
+    argv: tuple[str, ...]
+    files: tuple[tuple[str, str], ...] = ()
+    results: tuple[str, ...] = ()
+    readable: tuple[str, ...] = ()
+    environment: tuple[tuple[str, str], ...] = ()
+    timeout_s: float = 60.0
+    memory_bytes: int = 4 << 30
+    file_bytes: int = 256 * _MIB
+    processes: int = 128
+    output_bytes: int = 4 * _MIB
+
+
+@dataclass(frozen=True)
+class CommandOutcome:
+    """How a command ended: its status, its output (both streams), the result files that it left (name -> bytes)."""
+
+    status: int
+    output: str
+    results: dict[str, bytes] = field(default_factory=dict)
+    report: dict[str, Any] = field(default_factory=dict)
+    wall_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class _Layout:
+    offsets: tuple[int, ...]
+    arena_bytes: int
+    guard_pages: tuple[int, ...]
+
+
+def _layout(sizes: tuple[int, ...], guarded: bool) -> _Layout:
+    """Where each tensor lies: [guard page] tensor [guard page] tensor ... [guard page].
+
+    Guarded tensors end at a page's end (up to alignment), so that the first byte read past them faults; others start
+    at a page's start, as an allocator would give them.
+    """
+    offsets, guards, at = [], [0], PAGE
+    for size in sizes:
+        span = -(-max(size, 1) // ALIGNMENT) * ALIGNMENT
+        pages = -(-span // PAGE)
+        offsets.append(at + (pages * PAGE - span if guarded else 0))
+        at += pages * PAGE
+        guards.append(at // PAGE)
+        at += PAGE
+    return _Layout(tuple(offsets), at, tuple(guards))
+
+
+def run_kernel(job: KernelJob, *, should_stop: Callable[[], bool] | None = None) -> KernelOutcome | Failure:
+    """Run one kernel in the sandbox.
+
+    Failures: KC-M001 it crashed, reported an error, or wrote outside its tensors; KC-M002 time limit; KC-M003 it
+    changed its inputs; KC-M005 it printed too much; KC-M006 cancelled. Raises KernelcatError KC-X001 / KC-X002 when
+    the sandbox itself is missing or broken.
+    """
+    inputs = tuple(np.ascontiguousarray(array) for array in job.inputs)
+    sizes = tuple(array.nbytes for array in inputs) + tuple(spec.nbytes for spec in job.outputs)
+    layout = _layout(sizes, guarded=job.repeats == 0)
+    arena_fd = os.memfd_create("kernelcat-arena", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    library_fd = os.open(job.library, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.ftruncate(arena_fd, layout.arena_bytes)
+        _seal(arena_fd)
+        with mmap.mmap(arena_fd, layout.arena_bytes) as arena:
+            image = np.frombuffer(arena, dtype=np.uint8)
+            try:
+                image.fill(POISON)
+                for array, offset in zip(inputs, layout.offsets, strict=False):
+                    image[offset:offset + array.nbytes] = array.reshape(-1).view(np.uint8)
+                answer = client.run(_kernel_request(job, layout), [arena_fd, library_fd], should_stop=should_stop)
+                return _kernel_outcome(job, inputs, sizes, layout, image, answer)
+            finally:
+                del image
+    finally:
+        os.close(arena_fd)
+        os.close(library_fd)
+
+
+def _seal(fd: int) -> None:
+    """The kernel's process may write the arena, but not change its size under our mapping."""
+    fcntl.fcntl(fd, 1033, 0x0001 | 0x0002 | 0x0004)  # F_ADD_SEALS: seal, shrink, grow
+
+
+def _kernel_request(job: KernelJob, layout: _Layout) -> dict[str, Any]:
+    private_copy = layout.arena_bytes if job.repeats else 0
+    limits = {"cpu_seconds": int(job.timeout_s * max(1, job.threads)) + 2,
+              "memory_bytes": job.memory_bytes + layout.arena_bytes + private_copy + 256 * _MIB,
+              "file_bytes": 0, "processes": _threads_limit(job.threads + 16), "open_files": 64, "address_space": True}
+    environment = {"KC_NUM_THREADS": str(job.threads), "OMP_NUM_THREADS": str(job.threads), "LANG": "C.UTF-8",
+                   **dict(job.environment)}
+    return {"kind": "kernel", "entry": job.entry, "sizes": list(job.sizes), "offsets": list(layout.offsets),
+            "arena_bytes": layout.arena_bytes, "guard_pages": list(layout.guard_pages), "threads": job.threads,
+            "repeats": job.repeats, "warmup": job.warmup, "minimum_sample_s": job.minimum_sample_s,
+            "budget_s": job.budget_s, "timeout_s": job.timeout_s, "limits": limits, "environment": environment,
+            "cwd": "/", "readable": [], "writable": [], "uid": client.fresh_uid(), "output_bytes": _MIB}
+
+
+def _threads_limit(own: int) -> int:
+    """RLIMIT_NPROC counts everything a user runs: exact for a fresh user id, generous for a shared one."""
+    return own if os.geteuid() == 0 else 4096
+
+
+def _kernel_outcome(job: KernelJob, inputs: tuple[Array, ...], sizes: tuple[int, ...], layout: _Layout, image: Array,
+                    answer: client.Answer) -> KernelOutcome | Failure:
+    failure = _ended_badly(answer, "the kernel", "KC-M001", "KC-M002", job.timeout_s)
+    if failure is not None:
+        return failure
+    report = _report(answer)
+    if answer.exit != 0 or "samples_s" not in report:
+        message = report.get("error") or f"the kernel's process ended with status {answer.exit}"
+        return Failure("KC-M001", f"the kernel failed: {message}", answer.output)
+    written = _written_outside(image, sizes, layout)
+    if written is not None:
+        name = f"input {written}" if written < len(inputs) else f"output {written - len(inputs)}"
+        return Failure("KC-M001", f"the kernel wrote outside {name}", answer.output,
+                       "check the bounds of its last block on sizes that are no multiple of the tile")
+    for index, (array, offset) in enumerate(zip(inputs, layout.offsets, strict=False)):
+        if not np.array_equal(image[offset:offset + array.nbytes], array.reshape(-1).view(np.uint8)):
+            return Failure("KC-M003", f"the kernel changed input {index}", answer.output)
+    outputs = []
+    for spec, offset in zip(job.outputs, layout.offsets[len(inputs):], strict=True):
+        raw = image[offset:offset + spec.nbytes].copy()
+        outputs.append(raw.view(spec.dtype).reshape(spec.shape))
+    samples = tuple(float(sample) for sample in report["samples_s"])
+    return KernelOutcome(tuple(outputs), samples, int(report["calls_per_sample"]), answer.output, client.layers(),
+                         answer.wall_s, answer.peak_bytes)
+
+
+def _written_outside(image: Array, sizes: tuple[int, ...], layout: _Layout) -> int | None:
+    """Index of a tensor beside which the poison is gone; None when every red zone is intact."""
+    start = 0
+    for index, (size, offset) in enumerate(zip(sizes, layout.offsets, strict=True)):
+        if not (image[start:offset] == POISON).all():
+            return max(0, index - (1 if start and image[start] != POISON else 0))
+        start = offset + size
+    return len(sizes) - 1 if sizes and not (image[start:] == POISON).all() else None
+
+
+def _ended_badly(answer: client.Answer, who: str, crash_code: str, time_code: str, timeout_s: float) -> Failure | None:
+    """The failure that the way a process ended implies, if any; an ordinary exit status is the caller's to judge."""
+    if answer.verdict == "cancelled":
+        return Failure("KC-M006", f"{who} was cancelled", answer.output)
+    if answer.verdict == "timeout" or answer.exit == -signal.SIGXCPU:
+        return Failure(time_code, f"{who} ran past its limit of {timeout_s:g} s", answer.output)
+    if answer.verdict == "too much output" or answer.exit == -signal.SIGXFSZ:
+        return Failure("KC-M005", f"{who} wrote more output than is allowed", answer.output[:2000])
+    if answer.exit == 71:
+        raise KernelcatError("KC-X001", f"a layer of the sandbox failed: {_report(answer).get('sandbox', '')}")
+    if answer.exit < 0:
+        ended_by = signal.Signals(-answer.exit)
+        cause = _CRASHES.get(ended_by, "it crashed") if crash_code == "KC-M001" else "it crashed"
+        return Failure(crash_code, f"{who} was ended by {ended_by.name}: {cause}", answer.output)
+    return None
+
+
+def _report(answer: client.Answer) -> dict[str, Any]:
+    """The child's report; {} when it is missing or not a JSON object (the child is not trusted)."""
+    try:
+        parsed = json.loads(answer.report)
+    except ValueError:
+        return {}
+    return parsed if isinstance(parsed, dict) else {}
+
+
+def run_command(job: CommandJob, *, should_stop: Callable[[], bool] | None = None) -> CommandOutcome | Failure:
+    """Run one compiler in the sandbox with a scratch folder of its own.
+
+    A status other than 0 is an outcome, not a failure. Failures: KC-B001 it crashed; KC-B003 time limit; KC-M005 too
+    much output; KC-M006 cancelled.
+    """
+    request = {"kind": "command", "argv": list(job.argv)}
+    return _in_scratch(job, request, reachable_by_others(job.argv[0]), should_stop)
+
+
+def run_nvrtc(job: CommandJob, library: str, source_file: str, options: tuple[str, ...], *,
+              should_stop: Callable[[], bool] | None = None) -> CommandOutcome | Failure:
+    """Compile CUDA C++ with NVRTC in the sandbox; `job` gives files, results and limits, its argv is not used."""
+    request = {"kind": "nvrtc", "library": library, "source_file": source_file, "options": list(options)}
+    return _in_scratch(job, request, reachable_by_others(library), should_stop)
+
+
+def reachable_by_others(path: str) -> bool:
+    """Whether a user without rights can open `path`; if not, its run keeps our identity (Landlock still holds)."""
+    real = Path(path).resolve()
+    return all(folder.stat().st_mode & 0o001 for folder in real.parents) and bool(real.stat().st_mode & 0o004)
+
+
+def _in_scratch(job: CommandJob, extra: dict[str, Any], reachable: bool,
+                should_stop: Callable[[], bool] | None) -> CommandOutcome | Failure:
+    uid = client.fresh_uid() if reachable else None
+    with tempfile.TemporaryDirectory(prefix="kernelcat-", ignore_cleanup_errors=True) as scratch:
+        for name, text in job.files:
+            (Path(scratch) / name).write_text(text, encoding="utf-8")
+        if uid is not None:
+            os.chown(scratch, uid, uid)
+        limits = {"cpu_seconds": int(job.timeout_s) + 2, "memory_bytes": job.memory_bytes,
+                  "file_bytes": job.file_bytes, "processes": _threads_limit(job.processes), "open_files": 1024,
+                  "address_space": False}
+        environment = {"PATH": os.defpath, "TMPDIR": scratch, "HOME": scratch, "LANG": "C",
+                       **dict(job.environment)}
+        request = {**extra, "timeout_s": job.timeout_s, "limits": limits, "environment": environment, "cwd": scratch,
+                   "readable": list(job.readable), "writable": [scratch], "uid": uid,
+                   "output_bytes": job.output_bytes}
+        answer = client.run(request, should_stop=should_stop)
+        failure = _ended_badly(answer, "the compiler", "KC-B001", "KC-B003", job.timeout_s)
+        if failure is not None:
+            return failure
+        contents = ((name, _read_result(Path(scratch) / name, job)) for name in job.results)
+        results = {name: content for name, content in contents if content is not None}
+        return CommandOutcome(answer.exit, answer.output, results, _report(answer), answer.wall_s)
+
+
+def _read_result(path: Path, job: CommandJob) -> bytes | None:
+    """A result file's bytes; None unless it is a plain file of the sandbox's making (never a link out of it)."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    with os.fdopen(fd, "rb") as file:
+        if not os.path.isfile(fd):
+            return None
+        return file.read(job.file_bytes)

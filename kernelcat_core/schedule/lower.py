@@ -1,0 +1,98 @@
+"""From a graph to tile programs for one target: partition, then one rule a kernel class."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+
+from kernelcat_core.ir.expr import sizes as sizes_of
+from kernelcat_core.ir.graph import Graph, Tensor
+from kernelcat_core.ir.tile import TileModule, TileProgram
+from kernelcat_core.schedule.kernel import Kernel
+from kernelcat_core.schedule.knobs import Config, Knob, SearchSpace
+from kernelcat_core.schedule.partition import Partition, partition
+from kernelcat_core.schedule.rules import column, contraction, row, select
+from kernelcat_core.target import ExecutionModel, Target
+
+# Elements a statement works on at once: what fills vector registers, a block of threads, an on-chip buffer.
+_LANES: dict[ExecutionModel, tuple[tuple[int, ...], int]] = {
+    "vector": ((64, 128, 256, 512, 1024, 2048, 4096, 8192), 1024),
+    "simt": ((128, 256, 512, 1024, 2048), 512),
+    "dma": ((256, 512, 1024, 2048, 4096), 2048),
+}
+_THREADS = Knob("threads", (64, 128, 256, 512), 128)
+
+
+@lru_cache(maxsize=256)
+def _partition(graph: Graph, fuse: bool) -> Partition:
+    return partition(graph, fuse)
+
+
+def kernels(graph: Graph, fuse: bool = True) -> tuple[Kernel, ...]:
+    """The fusion groups of `graph` in launch order."""
+    return _partition(graph, fuse).kernels
+
+
+def _knobs(kernel: Kernel, graph: Graph, target: Target) -> tuple[Knob, ...]:
+    if kernel.kernel_class == "contraction":
+        found = contraction.match(kernel.nodes[0], graph)
+        assert found is not None
+        own = contraction.knobs(found, target)
+    else:
+        values, default = _LANES[target.model]
+        own = (Knob("lanes", values, default),)
+    if target.model == "simt" and kernel.kernel_class != "contraction":
+        own = (*own, _THREADS)
+    stem = kernel.nodes[-1].output.name
+    return tuple(replace(k, name=f"{stem}.{k.name}") for k in own)
+
+
+def space(graph: Graph, target: Target) -> SearchSpace:
+    """Every knob of `graph` on `target`: `fuse`, then `<tensor>.<knob>` for the kernel that makes each tensor."""
+    fused, split = _partition(graph, True), _partition(graph, False)
+    knobs: dict[str, Knob] = {}
+    if len(fused.kernels) != len(split.kernels):
+        knobs["fuse"] = Knob("fuse", (0, 1), 1)
+    for p in (fused, split) if "fuse" in knobs else (fused,):
+        for kernel in p.kernels:
+            knobs.update({k.name: k for k in _knobs(kernel, p.graph, target) if k.name not in knobs})
+    return SearchSpace(tuple(knobs.values()))
+
+
+def lower(graph: Graph, target: Target, config: Config = Config(), name: str = "kernel") -> TileModule:
+    """The tile programs of `graph` for `target` under `config` (missing knobs take their defaults).
+
+    Raises KC-S002 for a knob or value outside `space(graph, target)`.
+    """
+    complete = space(graph, target).complete(config)
+    values = complete.as_dict()
+    p = _partition(graph, bool(values.get("fuse", 1)))
+    programs: list[TileProgram] = []
+    temporaries: list[Tensor] = []
+    for kernel in p.kernels:
+        stem = kernel.nodes[-1].output.name
+        own = {k.removeprefix(f"{stem}."): v for k, v in values.items() if k.startswith(f"{stem}.")}
+        made, extra = _lower_kernel(kernel, p.graph, own, target)
+        programs += made
+        temporaries += extra
+        temporaries += [n.output for n in kernel.nodes if n.output.name in kernel.stored
+                        and n.output.name not in p.graph.outputs]
+    tensors = p.graph.tensors
+    outputs = tuple(tensors[n] for n in p.graph.outputs)
+    names = dict.fromkeys(graph.size_names)
+    for t in (*outputs, *temporaries):
+        for d in t.shape:
+            names.update(dict.fromkeys(sizes_of(d)))
+    return TileModule(name, tuple(names), p.graph.inputs, outputs, tuple(temporaries), tuple(programs), complete.values)
+
+
+def _lower_kernel(kernel: Kernel, graph: Graph, values: dict[str, int], target: Target
+                  ) -> tuple[list[TileProgram], list[Tensor]]:
+    if kernel.kernel_class == "contraction":
+        found = contraction.match(kernel.nodes[0], graph)
+        assert found is not None
+        programs, temporaries = contraction.lower(kernel, found, graph, values, target)
+        return list(programs), list(temporaries)
+    rule = {"row": row.lower, "column": column.lower, "elementwise": column.lower, "select": select.lower}
+    program = rule[kernel.kernel_class](kernel, graph, values["lanes"])
+    return [replace(program, threads=values.get("threads", 0))], []

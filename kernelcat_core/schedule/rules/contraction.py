@@ -1,0 +1,183 @@
+"""Contractions: a sum of products of two loads, found by which axes each factor uses.
+
+Axes in both factors that are kept are batch axes, those of one factor are m or n, reduced ones are k. Matrix products,
+einsums and convolutions (as an implicit matrix product with guarded gathers) are all of this class.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Mapping
+
+from kernelcat_core.ir.expr import Const, Expr, Load, Op, Var, add, cast, index, mul, op, substitute, variables
+from kernelcat_core.ir.graph import Axis, Compute, Graph, Primitive, Tensor
+from kernelcat_core.ir.tile import Copy, Lane, Let, Mma, TileProgram, Wait
+from kernelcat_core.schedule.affine import Merge, flatten, linear
+from kernelcat_core.schedule.emit import Emitter, bind_states, compute_dtype
+from kernelcat_core.schedule.kernel import Kernel
+from kernelcat_core.schedule.knobs import Knob
+from kernelcat_core.schedule.rules.common import blocks_of
+from kernelcat_core.target import Target
+
+
+@dataclass(frozen=True)
+class Match:
+    """The classes of a contraction's axes; `a` holds m and k, `b` holds n and k; n has the last output axis."""
+
+    a: Load
+    b: Load
+    batch: tuple[Axis, ...]
+    m: tuple[Axis, ...]
+    n: tuple[Axis, ...]
+    k: tuple[Axis, ...]
+
+
+def _core(e: Expr) -> Expr:
+    while isinstance(e, Op) and e.name == "cast":
+        e = e.args[0]
+    return e
+
+
+def _used(load: Load) -> frozenset[str]:
+    parts = [*load.index, *(x for x in (load.where, load.fill) if x is not None)]
+    return frozenset().union(*(variables(p) for p in parts))
+
+
+def match(node: Primitive, graph: Graph) -> Match | None:
+    """The contraction that `node` is, or None."""
+    if not isinstance(node, Compute) or node.monoid is None or node.monoid.name != "sum":
+        return None
+    body = _core(node.element[0])
+    if not isinstance(body, Op) or body.name != "mul":
+        return None
+    a, b = _core(body.args[0]), _core(body.args[1])
+    if not isinstance(a, Load) or not isinstance(b, Load):
+        return None
+    for x in (a, b):
+        if x.fill is not None and not (isinstance(x.fill, Const) and x.fill.value == 0):
+            return None
+        if any(isinstance(i, Load) for i in x.index):
+            return None
+    use_a, use_b = _used(a), _used(b)
+    if not any(axis.name in use_a and axis.name in use_b for axis in node.reduce_axes):
+        return None
+    only_a = [x for x in node.axes if x.name in use_a and x.name not in use_b]
+    only_b = [x for x in node.axes if x.name in use_b and x.name not in use_a]
+    batch = [x for x in node.axes if x not in only_a and x not in only_b]
+    if not only_a or not only_b:
+        return None
+    if only_a[-1] == node.axes[-1] or (only_b[-1] != node.axes[-1] and node.axes.index(only_a[-1]) > node.axes.index(
+            only_b[-1])):
+        a, b, only_a, only_b = b, a, only_b, only_a
+    return Match(a, b, tuple(batch), tuple(only_a), tuple(only_b), node.reduce_axes)
+
+
+def knobs(found: Match, target: Target) -> tuple[Knob, ...]:
+    """Block sizes of the three matrix axes."""
+    if target.model == "dma":
+        return (Knob("BM", (4, 8, 16, 32), 16), Knob("BN", (64, 128, 256, 512), 128), Knob("BK", (8, 16, 32, 64), 32))
+    return (Knob("BM", (16, 32, 64, 128), 64), Knob("BN", (16, 32, 64, 128), 64), Knob("BK", (8, 16, 32), 16))
+
+
+def _flat(e: Emitter, axes: tuple[Axis, ...]) -> tuple[Axis, tuple[Merge, ...]]:
+    """One axis over the row-major product of `axes`, and the merges that express them by it."""
+    merges: list[Merge] = []
+    inner = axes[-1]
+    for outer in reversed(axes[:-1]):
+        m = Merge(outer.name, inner.name, inner.size, e.fresh("f"))
+        merges.append(m)
+        inner = Axis(m.merged, mul(outer.size, inner.size))
+    return inner, tuple(merges)
+
+
+def _block(e: Emitter, axis: Axis, capacity: int, stem: str, block: Var) -> tuple[Lane, Expr]:
+    start = mul(block, index(capacity))
+    extent = e.fresh(f"n{stem}")
+    e.put(Let(extent, op("min", index(capacity), op("sub", axis.size, start))))
+    lane = Lane(e.fresh(stem), capacity, Var(extent))
+    return lane, add(start, lane.var)
+
+
+def _renamed(e: Emitter, node: Compute, found: Match) -> tuple[Compute, Match]:
+    """The contraction with axis names that meet no tensor, size or tile."""
+    axes = (*node.axes, *node.reduce_axes)
+    fresh = {a.name: Axis(e.fresh(a.name), a.size) for a in axes}
+    names: dict[str, Expr] = {k: v.var for k, v in fresh.items()}
+
+    def over(group: tuple[Axis, ...]) -> tuple[Axis, ...]:
+        return tuple(fresh[a.name] for a in group)
+
+    a, b = substitute(found.a, names), substitute(found.b, names)
+    assert isinstance(a, Load) and isinstance(b, Load)
+    finish = None if node.finish is None else substitute(node.finish, names)
+    renamed = replace(node, axes=over(node.axes), reduce_axes=over(node.reduce_axes), finish=finish,
+                      element=tuple(substitute(x, names) for x in node.element))
+    return renamed, Match(a, b, over(found.batch), over(found.m), over(found.n), over(found.k))
+
+
+def lower(kernel: Kernel, found: Match, graph: Graph, values: Mapping[str, int], target: Target
+          ) -> tuple[tuple[TileProgram, ...], tuple[Tensor, ...]]:
+    """The programs of a contraction with its fused epilogue, and the workspaces between them (none here)."""
+    node = kernel.nodes[0]
+    assert isinstance(node, Compute) and node.monoid is not None
+    e = Emitter(graph, kernel.name, "contraction")
+    node, found = _renamed(e, node, found)
+    for axis in found.batch:
+        e.cell(axis)
+    (m, m_merges), (n, n_merges), (k, k_merges) = (_flat(e, x) for x in (found.m, found.n, found.k))
+    merges = m_merges + n_merges + k_merges
+    bm, bn, bk = values["BM"], values["BN"], values["BK"]
+    yb, xb, zb = Var(e.fresh("yb")), Var(e.fresh("xb")), Var(e.fresh("zb"))
+    e.cell(Axis(yb.name, blocks_of(m.size, bm)))
+    e.cell(Axis(xb.name, blocks_of(n.size, bn)))
+    y, y_value = _block(e, m, bm, "y", yb)
+    x, x_value = _block(e, n, bn, "x", xb)
+    last = {m.name: y_value, n.name: x_value}
+    acc_dtype = node.monoid.state[0]
+    full = (Lane(y.name, bm, index(bm)), Lane(x.name, bn, index(bn)))
+    acc = e.tile("acc", acc_dtype, full, "acc")
+    e.map((acc,), full, (node.monoid.identity[0],))
+    e.open(zb.name)
+    z, z_value = _block(e, k, bk, "z", zb)
+    last_k = {**last, k.name: z_value}
+    operands = []
+    for load, lanes, scope in ((found.a, (y, z), "mat_a"), (found.b, (z, x), "mat_b")):
+        flat = flatten(load, graph.tensors)
+        assert isinstance(flat, Load)
+        t = e.tile(scope[-1], load.dtype, lanes, "mat_a" if scope == "mat_a" else "mat_b")
+        where = None if flat.where is None else e.place(flat.where, merges, last_k)
+        token = e.fresh("q")
+        e.reads.setdefault(load.tensor, graph.tensors[load.tensor])
+        fill = cast(Const(0.0 if load.dtype.is_float else 0, load.dtype), load.dtype) if where is not None else None
+        e.put(Copy(token, t.name, lanes, load.tensor, e.place(flat.index[0], merges, last_k), where, fill))
+        operands.append((t, token))
+    for _, token in operands:
+        e.put(Wait(token))
+    e.put(Mma(acc.name, operands[0][0].name, operands[1][0].name, y, x, z))
+    e.close_for(zb.name, blocks_of(k.size, bk), 2)
+    lanes = (y, x)
+    state = (acc.at(y.var, x.var),)
+    value: Expr = state[0]
+    if node.finish is not None:
+        value = bind_states(e.value(node.finish, lanes, {}, merges, last), "s", state)
+    _epilogue(e, kernel, node, lanes, value, merges, last)
+    return (e.program(),), ()
+
+
+def _epilogue(e: Emitter, kernel: Kernel, first: Compute, lanes: tuple[Lane, ...], value: Expr, merges: tuple[Merge, ...],
+              last: dict[str, Expr]) -> None:
+    """Keep and store the contraction's value, then compute the fused elementwise nodes over the same lanes."""
+    at = tuple(lane.var for lane in lanes)
+    nodes = (first, *kernel.nodes[1:])
+    for node, places in zip(nodes, kernel.rows):
+        assert isinstance(node, Compute)
+        names: dict[str, Expr] = {node.axes[p].name: first.axes[k].var for k, p in enumerate(places)}
+        if node is not first:
+            value = e.value(node.value, lanes, names, merges, last)
+        t = e.tile(node.output.name, compute_dtype(node.output.dtype), lanes, "acc")
+        e.map((t,), lanes, (value,))
+        e.intermediates[node.output.name] = t
+        if node.output.name in kernel.stored:
+            position = tuple(names[a.name] for a in node.axes)
+            offset = e.place(linear(node.output.shape, position), merges, last)
+            e.store(node.output, offset, lanes, t.at(*at))

@@ -1,0 +1,63 @@
+"""Operators and their immutable versions as the REST API shows them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from ninja import Field, Schema
+
+Shapes = dict[str, str]
+"""Input name -> "4096x1024:f32" ("scalar:f32" for a scalar)."""
+
+
+class VersionSummary(Schema):
+    number: int
+    message: str
+    digest: str
+    author: str
+    created_at: datetime
+
+
+class VersionDetail(VersionSummary):
+    """An immutable version: number counts from 1, digest is the sha256 of source and shapes."""
+
+    source: str
+    shapes: Shapes
+
+
+class OperatorSummary(Schema):
+    id: str
+    name: str
+    latest_number: int
+    updated_at: datetime
+    created_at: datetime
+
+
+class OperatorDetail(OperatorSummary):
+    latest: VersionDetail
+    versions: list[VersionSummary]
+
+
+class OperatorPage(Schema):
+    items: list[OperatorSummary]
+    total: int
+
+
+class OperatorCreate(Schema):
+    name: str = Field(min_length=1, max_length=120)
+    source: str
+    shapes: Shapes = {}
+    message: str = Field("", max_length=300)
+
+
+class OperatorPatch(Schema):
+    name: str = Field(min_length=1, max_length=120)
+
+
+class VersionCreate(Schema):
+    """`base_number` is the version the editor started from; if a newer one exists the save is refused (KC-W006)."""
+
+    source: str
+    shapes: Shapes = {}
+    message: str = Field("", max_length=300)
+    base_number: int | None = None
