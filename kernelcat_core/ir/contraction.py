@@ -30,9 +30,7 @@ def factors_of(e: Expr, dtype: DType, precision: str) -> list[Expr]:
     """The factors of a product formed in `dtype`; casts between floats mean nothing in precision
     "float64"."""
     if isinstance(e, Op):
-        if e.name == "mul" and (
-            e.dtype == dtype or (precision == "float64" and e.dtype.is_float and dtype.is_float)
-        ):
+        if e.name == "mul" and (e.dtype == dtype or (precision == "float64" and e.dtype.is_float and dtype.is_float)):
             return [f for a in e.args for f in factors_of(a, dtype, precision)]
         if e.name == "cast" and precision == "float64" and e.dtype.is_float and e.args[0].dtype.is_float:
             return factors_of(e.args[0], dtype, precision)
@@ -67,9 +65,7 @@ def contract(
     for box in _boxes(sizes[:outer], [left, right], math.prod(sizes[outer:])):
         ranges = (*box, *inner)
         a, b = (_product(terms, ranges, dtype, value) for _, terms in groups)
-        out[tuple(slice(*r) for r in box)] = _matmul(
-            a, b, tuple(hi - lo for lo, hi in ranges), left, right, outer
-        )
+        out[tuple(slice(*r) for r in box)] = _matmul(a, b, tuple(hi - lo for lo, hi in ranges), left, right, outer)
     return out
 
 
@@ -117,9 +113,7 @@ def _product(terms: list[Expr], ranges: tuple[Range, ...], dtype: np.dtype[Any],
     return np.asarray(total).astype(dtype, copy=False)
 
 
-def _matmul(
-    a: Array, b: Array, extents: tuple[int, ...], left: list[bool], right: list[bool], outer: int
-) -> Array:
+def _matmul(a: Array, b: Array, extents: tuple[int, ...], left: list[bool], right: list[bool], outer: int) -> Array:
     """Both operands (over all axes, broadcastable) as [batch, m, k] x [batch, k, n], the result over the
     output axes."""
     batch = [k for k in range(outer) if left[k] == right[k]]

@@ -39,9 +39,7 @@ class Grid:
     def index(self, name: str) -> Array:
         k = self.names.index(name)
         lo, hi = self.ranges[k]
-        return np.arange(lo, hi, dtype=np.int64).reshape(
-            [-1 if a == k else 1 for a in range(len(self.names))]
-        )
+        return np.arange(lo, hi, dtype=np.int64).reshape([-1 if a == k else 1 for a in range(len(self.names))])
 
 
 def blocks(sizes: tuple[int, ...], budget: int) -> Iterator[tuple[Range, ...]]:
@@ -184,9 +182,7 @@ class Evaluation:
             return np.zeros(flat.shape, tensor.dtype)
         return tensor.reshape(-1).take(flat, mode="clip")
 
-    def _inside(
-        self, e: Load, tensor: Array, dimension: int, low: int, high: int, empty: bool = False
-    ) -> None:
+    def _inside(self, e: Load, tensor: Array, dimension: int, low: int, high: int, empty: bool = False) -> None:
         if (low < 0 or high >= tensor.shape[dimension]) and not empty:
             raise KernelcatError(
                 "KC-F013",

@@ -45,9 +45,7 @@ _UFUNC = {
 }
 
 
-def infer_sizes(
-    graph: Graph, inputs: Mapping[str, Array], sizes: Mapping[str, int] | None = None
-) -> dict[str, int]:
+def infer_sizes(graph: Graph, inputs: Mapping[str, Array], sizes: Mapping[str, int] | None = None) -> dict[str, int]:
     """Every Size of `graph`, read from the shapes of `inputs` and from `sizes`; raises KC-F020 when they
     disagree."""
     found: dict[str, int] = dict(sizes or {})
@@ -56,21 +54,16 @@ def infer_sizes(
             raise KernelcatError("KC-F020", f"input '{tensor.name}' is missing")
         shape = np.shape(inputs[tensor.name])
         if len(shape) != tensor.rank:
-            raise KernelcatError(
-                "KC-F020", f"'{tensor.name}' has rank {len(shape)}, the formula needs {tensor.rank}"
-            )
+            raise KernelcatError("KC-F020", f"'{tensor.name}' has rank {len(shape)}, the formula needs {tensor.rank}")
         for axis, (entry, actual) in enumerate(zip(tensor.shape, shape, strict=True)):
             if isinstance(entry, Size) and found.setdefault(entry.name, actual) != actual:
                 raise KernelcatError(
                     "KC-F020",
-                    f"axis {axis} of '{tensor.name}' has size {actual}, "
-                    f"but {entry.name} is {found[entry.name]}",
+                    f"axis {axis} of '{tensor.name}' has size {actual}, but {entry.name} is {found[entry.name]}",
                 )
     for name in graph.size_names:
         if name not in found:
-            raise KernelcatError(
-                "KC-F020", f"the size {name} is not given by any input", hint="pass it in sizes"
-            )
+            raise KernelcatError("KC-F020", f"the size {name} is not given by any input", hint="pass it in sizes")
     for tensor in graph.inputs:
         expected = tuple(ex.evaluate(d, found) for d in tensor.shape)
         if expected != np.shape(inputs[tensor.name]):
@@ -109,9 +102,7 @@ def evaluate_tensors(
     with np.errstate(all="ignore"):
         for node in graph.nodes:
             nodes = _Nodes(Context(tensors, bound, precision))
-            tensors[node.output.name] = (
-                nodes.compute(node) if isinstance(node, Compute) else nodes.select(node)
-            )
+            tensors[node.output.name] = nodes.compute(node) if isinstance(node, Compute) else nodes.select(node)
     return tensors
 
 
@@ -123,9 +114,7 @@ def _input(tensor: Tensor, given: Array, precision: Precision) -> Array:
                 "KC-F020", f"'{tensor.name}' has dtype {array.dtype}, the formula needs {tensor.dtype}"
             )
         array = array.astype(tensor.dtype.numpy)
-    return np.ascontiguousarray(array.astype(storage(tensor.dtype, precision), copy=False)).reshape(
-        array.shape
-    )
+    return np.ascontiguousarray(array.astype(storage(tensor.dtype, precision), copy=False)).reshape(array.shape)
 
 
 def _same_kind(dtype: np.dtype[Any], kind: str) -> bool:
@@ -200,17 +189,13 @@ class _Nodes:
             grid = Grid(names, outer + ranges)
             evaluation = Evaluation(self.context, grid, {}, shared_nodes(node.element))
             flat = tuple(
-                np.broadcast_to(evaluation.value(e), grid.shape).reshape(
-                    *shape, math.prod(grid.shape[len(shape) :])
-                )
+                np.broadcast_to(evaluation.value(e), grid.shape).reshape(*shape, math.prod(grid.shape[len(shape) :]))
                 for e in node.element
             )
             part = self._reduce(m, flat)
             total = part if total is None else self._combine(m, total, part)
         if total is None:
-            return tuple(
-                np.broadcast_to(constant(c.value, c.dtype, self.context.precision), shape) for c in m.identity
-            )
+            return tuple(np.broadcast_to(constant(c.value, c.dtype, self.context.precision), shape) for c in m.identity)
         return total
 
     def _combine(self, m: Monoid, a: tuple[Array, ...], b: tuple[Array, ...]) -> tuple[Array, ...]:
@@ -223,9 +208,7 @@ class _Nodes:
         if m.name in _UFUNC and m == monoid(m.name, m.state[0]):
             ufunc, dtype = _UFUNC[m.name], storage(m.state[0], self.context.precision)
             wide = np.dtype(np.float32) if dtype.kind not in "iub" and dtype.itemsize < 4 else dtype
-            return (
-                np.asarray(ufunc.reduce(flat[0].astype(wide, copy=False), axis=-1, dtype=wide)).astype(dtype),
-            )
+            return (np.asarray(ufunc.reduce(flat[0].astype(wide, copy=False), axis=-1, dtype=wide)).astype(dtype),)
         if m.name in ("argmax", "argmin") and m == monoid(m.name, m.state[0]) and _increasing(flat[1]):
             values = flat[0] if flat[0].dtype.kind in "fiub" else flat[0].astype(np.float32)
             best = (np.argmax if m.name == "argmax" else np.argmin)(values, axis=-1)[..., None]
@@ -236,9 +219,7 @@ class _Nodes:
             folded = self._combine(
                 m, tuple(s[..., 0:pairs:2] for s in states), tuple(s[..., 1:pairs:2] for s in states)
             )
-            states = tuple(
-                np.concatenate([f, s[..., pairs:]], axis=-1) for f, s in zip(folded, states, strict=True)
-            )
+            states = tuple(np.concatenate([f, s[..., pairs:]], axis=-1) for f, s in zip(folded, states, strict=True))
         return tuple(s[..., 0] for s in states)
 
     def _finish(self, node: Compute, states: tuple[Array, ...], grid: Grid) -> Array:

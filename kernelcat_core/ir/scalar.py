@@ -44,9 +44,7 @@ def integer_power(base: Array, exponent: Array) -> Array:
     if exponent.dtype.kind == "u":
         return total
     # 1/base is 1 for 1, +-1 for -1 and 0 for everything beyond (also for 0, as division by zero does here)
-    unit = np.where(base == 1, 1, np.where(base + 1 == 0, np.where(exponent & 1, base, 1), 0)).astype(
-        base.dtype
-    )
+    unit = np.where(base == 1, 1, np.where(base + 1 == 0, np.where(exponent & 1, base, 1), 0)).astype(base.dtype)
     return np.where(exponent < 0, unit, total)
 
 

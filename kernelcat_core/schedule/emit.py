@@ -155,6 +155,10 @@ class Emitter:
         block.memo[key] = read
         return read
 
+    def load(self, tensor: Tensor, offset: Expr, lanes: tuple[Lane, ...]) -> Expr:
+        """A copy of tensor[offset] over `lanes`, awaited at once."""
+        return self._copy(Load(tensor.name, (offset,), tensor.dtype), lanes)
+
     def map(self, tiles: tuple[Tile, ...], lanes: tuple[Lane, ...], values: tuple[Expr, ...]) -> None:
         self.put(Map(tuple(t.name for t in tiles), lanes, tuple(cast(v, t.dtype) for v, t in zip(values, tiles))))
 

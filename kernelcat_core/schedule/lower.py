@@ -11,14 +11,21 @@ from kernelcat_core.ir.tile import TileModule, TileProgram
 from kernelcat_core.schedule.kernel import Kernel
 from kernelcat_core.schedule.knobs import Config, Knob, SearchSpace
 from kernelcat_core.schedule.partition import Partition, partition
-from kernelcat_core.schedule.rules import column, contraction, row, select
+from kernelcat_core.schedule.rules import column, contraction, row, select, whole
 from kernelcat_core.target import ExecutionModel, Target
 
 # Elements a statement works on at once: what fills vector registers, a block of threads, an on-chip buffer.
-_LANES: dict[ExecutionModel, tuple[tuple[int, ...], int]] = {
-    "vector": ((64, 128, 256, 512, 1024, 2048, 4096, 8192), 1024),
-    "simt": ((128, 256, 512, 1024, 2048), 512),
-    "dma": ((256, 512, 1024, 2048, 4096), 2048),
+_LANES: dict[ExecutionModel, Knob] = {
+    "vector": Knob("lanes", (64, 128, 256, 512, 1024, 2048, 4096, 8192), 1024),
+    "simt": Knob("lanes", (128, 256, 512, 1024, 2048), 512),
+    "dma": Knob("lanes", (256, 512, 1024, 2048, 4096), 2048),
+}
+# Accumulators of a CPU kernel should stay in registers, so its reductions take few lanes.
+_REDUCING = Knob("lanes", (16, 32, 64, 128, 256, 512), 64)
+_PARTS: dict[ExecutionModel, Knob] = {
+    "vector": Knob("parts", (1, 4, 16, 64), 16),
+    "simt": Knob("parts", (32, 64, 128, 256), 128),
+    "dma": Knob("parts", (8, 16, 32, 64), 32),
 }
 _THREADS = Knob("threads", (64, 128, 256, 512), 128)
 
@@ -39,8 +46,9 @@ def _knobs(kernel: Kernel, graph: Graph, target: Target) -> tuple[Knob, ...]:
         assert found is not None
         own = contraction.knobs(found, target)
     else:
-        values, default = _LANES[target.model]
-        own = (Knob("lanes", values, default),)
+        own = (_REDUCING if target.model == "vector" and kernel.kernel_class == "row" else _LANES[target.model],)
+        if whole.applies(kernel):
+            own = (*own, _PARTS[target.model])
     if target.model == "simt" and kernel.kernel_class != "contraction":
         own = (*own, _THREADS)
     stem = kernel.nodes[-1].output.name
@@ -73,7 +81,7 @@ def lower(graph: Graph, target: Target, config: Config = Config(), name: str = "
         stem = kernel.nodes[-1].output.name
         own = {k.removeprefix(f"{stem}."): v for k, v in values.items() if k.startswith(f"{stem}.")}
         made, extra = _lower_kernel(kernel, p.graph, own, target)
-        programs += made
+        programs += [replace(m, threads=own["threads"]) if "threads" in own else m for m in made]
         temporaries += extra
         temporaries += [n.output for n in kernel.nodes if n.output.name in kernel.stored
                         and n.output.name not in p.graph.outputs]
@@ -93,6 +101,8 @@ def _lower_kernel(kernel: Kernel, graph: Graph, values: dict[str, int], target: 
         assert found is not None
         programs, temporaries = contraction.lower(kernel, found, graph, values, target)
         return list(programs), list(temporaries)
+    if whole.applies(kernel):
+        return whole.lower(kernel, graph, values["lanes"], values["parts"])
     rule = {"row": row.lower, "column": column.lower, "elementwise": column.lower, "select": select.lower}
     program = rule[kernel.kernel_class](kernel, graph, values["lanes"])
-    return [replace(program, threads=values.get("threads", 0))], []
+    return [program], []

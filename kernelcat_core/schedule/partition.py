@@ -70,8 +70,8 @@ def _join(node: Compute, groups: list[_Group], graph: Graph) -> _Group | None:
         return None
     if last.contraction and (node.monoid is not None or len(places) != len(node.axes)):
         return None
-    if not places and node.axes and len(node.axes) > len(places):
-        return None  # a full reduction, then a parallel pass: two launches keep the pass parallel
+    if not places and (node.axes or node.monoid is not None):
+        return None  # after a reduction to a scalar a second pass runs in parallel only in a launch of its own
     for k in reversed(sources[:-1]):
         g = groups[k]
         last.nodes[:0], last.rows[:0] = g.nodes, g.rows

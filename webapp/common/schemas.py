@@ -1,10 +1,8 @@
-"""Shapes shared by every REST endpoint: the error envelope and JSON aliases."""
+"""Shapes shared by every REST endpoint: the error envelope."""
 
 from __future__ import annotations
 
-
 from ninja import Schema
-
 
 
 class ErrorBody(Schema):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Literal
 
 from ninja import Field, Schema
 
@@ -61,3 +62,11 @@ class VersionCreate(Schema):
     shapes: Shapes = {}
     message: str = Field("", max_length=300)
     base_number: int | None = None
+
+
+class OperatorChanged(Schema):
+    """Event of workspace:{id}: a new operator, a new version, or a new name. `deleted` true removes it."""
+
+    type: Literal["operator_changed"] = "operator_changed"
+    operator: OperatorSummary
+    deleted: bool = False

@@ -51,9 +51,7 @@ def test_elementwise_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     a, b = Tensor("A", F32, (M, N)), Tensor("B", F32, (N,))
     g = graph(
         [a, b],
-        Compute(
-            Tensor("Y", F32, (M, N)), (ROWS, COLUMNS), (op("sub", load(a, ROWS, COLUMNS), load(b, COLUMNS)),)
-        ),
+        Compute(Tensor("Y", F32, (M, N)), (ROWS, COLUMNS), (op("sub", load(a, ROWS, COLUMNS), load(b, COLUMNS)),)),
     )
     x, y = np.random.default_rng(0).standard_normal((5, 9), np.float32), np.arange(9, dtype=np.float32)
     np.testing.assert_array_equal(evaluate(g, {"A": x, "B": y})["Y"], x - y)
@@ -84,16 +82,12 @@ def test_window_with_guard_equals_padded_convolution() -> None:
     position = add(add(COLUMNS.var, R.var), index(-1))
     inside = op("and", op("ge", position, index(0)), op("lt", position, N))
     element = mul(load(x, position, where=inside, fill=f32(0)), load(w, o, R))
-    g = graph(
-        [x, w], Compute(Tensor("Y", F32, (Size("O"), N)), (o, COLUMNS), (element,), (R,), monoid("sum", F32))
-    )
+    g = graph([x, w], Compute(Tensor("Y", F32, (Size("O"), N)), (o, COLUMNS), (element,), (R,), monoid("sum", F32)))
     rng = np.random.default_rng(3)
     signal, taps = rng.standard_normal(11).astype(np.float32), rng.standard_normal((2, 3)).astype(np.float32)
     padded = np.pad(signal.astype(float), 1)
     expected = np.array([[padded[p : p + 3] @ taps[c] for p in range(11)] for c in range(2)])
-    np.testing.assert_allclose(
-        evaluate(g, {"X": signal, "W": taps}, precision="float64")["Y"], expected, rtol=1e-14
-    )
+    np.testing.assert_allclose(evaluate(g, {"X": signal, "W": taps}, precision="float64")["Y"], expected, rtol=1e-14)
 
 
 @pytest.mark.parametrize(
@@ -132,9 +126,7 @@ def test_any_monoid_folds_in_order() -> None:
     a, b = (Var("a0", F32), Var("a1", F32)), (Var("b0", F32), Var("b1", F32))
     m = Monoid("affine", (F32, F32), (f32(1), f32(0)), (mul(b[0], a[0]), add(mul(b[0], a[1]), b[1])))
     x = Tensor("X", F32, (M, K))
-    g = graph(
-        [x], Compute(Tensor("Y", F32, (M,)), (ROWS,), (f32(0.5), load(x, ROWS, R)), (R,), m, Var("s1", F32))
-    )
+    g = graph([x], Compute(Tensor("Y", F32, (M,)), (ROWS,), (f32(0.5), load(x, ROWS, R)), (R,), m, Var("s1", F32)))
     values = np.random.default_rng(5).standard_normal((3, 7)).astype(np.float32)
     state = np.zeros(3)
     for k in range(7):
@@ -145,9 +137,7 @@ def test_any_monoid_folds_in_order() -> None:
 def test_finish_sees_states_and_axes() -> None:
     x = Tensor("X", F32, (M, K))
     finish = add(op("div", Var("s0", F32), cast(K, F32)), cast(ROWS.var, F32))
-    g = graph(
-        [x], Compute(Tensor("Y", F32, (M,)), (ROWS,), (load(x, ROWS, R),), (R,), monoid("sum", F32), finish)
-    )
+    g = graph([x], Compute(Tensor("Y", F32, (M,)), (ROWS,), (load(x, ROWS, R),), (R,), monoid("sum", F32), finish))
     values = np.arange(12, dtype=np.float32).reshape(3, 4)
     np.testing.assert_array_equal(evaluate(g, {"X": values})["Y"], values.mean(1) + np.arange(3))
 
@@ -170,18 +160,14 @@ def test_narrow_floats_accumulate_wide_and_round_once() -> None:
     b = Tensor("X", BF16, (K,))
     h = graph([b], Compute(Tensor("Y", BF16, (K,)), (R,), (op("exp", load(b, R)),)))
     given = np.linspace(-3, 3, 9, dtype=np.float32).astype(BF16.numpy)
-    np.testing.assert_array_equal(
-        evaluate(h, {"X": given})["Y"], np.exp(given.astype(np.float32)).astype(BF16.numpy)
-    )
+    np.testing.assert_array_equal(evaluate(h, {"X": given})["Y"], np.exp(given.astype(np.float32)).astype(BF16.numpy))
 
 
 def test_gather_with_predicate_and_fill() -> None:
     t, at = Tensor("T", F32, (N,)), Tensor("P", I32, (M,))
     where = cast(load(at, ROWS), I64)
     inside = op("and", op("ge", where, index(0)), op("lt", where, N))
-    g = graph(
-        [t, at], Compute(Tensor("Y", F32, (M,)), (ROWS,), (load(t, where, where=inside, fill=f32(-7)),))
-    )
+    g = graph([t, at], Compute(Tensor("Y", F32, (M,)), (ROWS,), (load(t, where, where=inside, fill=f32(-7)),)))
     got = evaluate(g, {"T": np.arange(4, dtype=np.float32), "P": np.array([3, -1, 0, 4], np.int32)})["Y"]
     assert got.tolist() == [3, -7, 0, -7]
     empty = evaluate(g, {"T": np.zeros(0, np.float32), "P": np.array([3, -1], np.int32)})["Y"]
@@ -192,11 +178,7 @@ def test_gather_with_predicate_and_fill() -> None:
 @pytest.mark.parametrize("computed", [False, True])
 def test_a_load_outside_its_tensor_is_an_error(shift: int, computed: bool) -> None:
     x = Tensor("X", F32, (N,))
-    at = (
-        add(COLUMNS.var, index(shift))
-        if not computed
-        else add(cast(cast(COLUMNS.var, I32), I64), index(shift))
-    )
+    at = add(COLUMNS.var, index(shift)) if not computed else add(cast(cast(COLUMNS.var, I32), I64), index(shift))
     g = graph([x], Compute(Tensor("Y", F32, (N,)), (COLUMNS,), (load(x, at),)))
     with pytest.raises(KernelcatError) as caught:
         evaluate(g, {"X": np.zeros(5, np.float32)})

@@ -18,5 +18,5 @@
 #include "sync.h"
 #include "tensor.h"
 #include "vector.h"
-/// The struct that the host's tiling function filled; its class is the one that the host text registered.
-#define GET_TILING_DATA(name, address) TwinTilingData name; std::memcpy(&name, address, sizeof(name))
+/// The bytes that the host's tiling function left, as the struct that it filled.
+#define GET_TILING_DATA_WITH_STRUCT(Struct, name, address) Struct name; std::memcpy(static_cast<void *>(&name), address, sizeof(Struct))

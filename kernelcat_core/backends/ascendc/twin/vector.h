@@ -153,6 +153,8 @@ template <class T> void Duplicate(const LocalTensor<T> &d, const T &value, int32
     twin::operand(d, count, true, twin::issue(PIPE_V), "Duplicate", line);
     std::fill(d.data(), d.data() + count, value);
 }
+inline float ToFloat(const bfloat16_t &value) { return value; }
+inline bfloat16_t ToBfloat16(const float &value) { return bfloat16_t(value); }
 /// d[i] = first + i
 template <class T> void CreateVecIndex(const LocalTensor<T> &d, const T &first, uint32_t count, int line = __builtin_LINE()) {
     twin::need_dtype<T>("CreateVecIndex", twin::kArith, line);

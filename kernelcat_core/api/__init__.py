@@ -1,0 +1,36 @@
+"""The public face of the core: everything that the command line, the web and Python users call."""
+
+from kernelcat_core.api.builder import Build, KernelBuilder, KernelProfiler
+from kernelcat_core.api.facade import (
+    build,
+    check,
+    conformance,
+    gallery,
+    operators,
+    preview,
+    profile,
+    targets,
+    tune,
+)
+from kernelcat_core.api.kernel import Kernel, kernel
+from kernelcat_core.api.operator import BoundOperator, RegisteredOperator, register_op
+
+__all__ = [
+    "BoundOperator",
+    "Build",
+    "Kernel",
+    "KernelBuilder",
+    "KernelProfiler",
+    "RegisteredOperator",
+    "build",
+    "check",
+    "conformance",
+    "gallery",
+    "kernel",
+    "operators",
+    "preview",
+    "profile",
+    "register_op",
+    "targets",
+    "tune",
+]

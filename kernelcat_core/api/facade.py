@@ -1,0 +1,196 @@
+"""Plain values in, JSON-able dicts out: what the command line, the web and the workers call.
+
+User errors raise KernelcatError; a candidate that fails is part of the answer.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Callable, Mapping, Sequence
+
+from kernelcat_core import formula as language
+from kernelcat_core.backends import REGISTRY, resolve
+from kernelcat_core.backends.device import Compiled, Device
+from kernelcat_core.errors import Failure, KernelcatError
+from kernelcat_core.ir.expr import evaluate
+from kernelcat_core.ir.graph import Graph, Tensor
+from kernelcat_core.pipeline import hops
+from kernelcat_core.pipeline.cases import cases
+from kernelcat_core.pipeline.checking import check_target
+from kernelcat_core.pipeline.evidence import Evidence
+from kernelcat_core.pipeline.profiling import profile as profile_kernel
+from kernelcat_core.pipeline.tuning import tune as tune_kernel
+from kernelcat_core.schedule.knobs import Config
+from kernelcat_core.tuner.session import Trial
+
+Report = dict[str, Any]
+STAGES = ("graph", "tile", "onnx", "source")
+
+
+def preview(source: str, targets: Sequence[str], shapes: Mapping[str, str] | None = None,
+            configs: Mapping[str, Mapping[str, int]] | None = None, stages: Sequence[str] = STAGES) -> Report:
+    """Every stage of a formula as text, for each target; compiles and runs nothing.
+
+    A wrong formula is `{"ok": False, "error": ...}`; a target that cannot express it has its own `error`.
+    """
+    try:
+        a = hops.analyse(source, shapes)
+        onnx = _onnx(a) if "onnx" in stages else ""
+    except KernelcatError as error:
+        return {"ok": False, "error": _located(error, source).to_dict()}
+    shown = [_preview_target(a, t, (configs or {}).get(t, {}), stages) for t in targets]
+    return {"ok": True, "digest": a.graph.digest, "inputs": [_tensor(t, a.workload) for t in a.graph.inputs],
+            "outputs": [_tensor(a.graph.tensors[n], a.workload) for n in a.graph.outputs],
+            "graph": a.graph.text if "graph" in stages else "", "onnx": onnx, "targets": shown}
+
+
+def _located(error: KernelcatError, source: str) -> KernelcatError:
+    return error if error.source is not None or error.span is None else error.located(source)
+
+
+def _onnx(a: hops.Analysis) -> str:
+    from kernelcat_core.importers.onnx_definition import onnx_text
+
+    return onnx_text(a.lowered)
+
+
+def _tensor(t: Tensor, workload: Mapping[str, int]) -> Report:
+    return {"name": t.name, "dtype": t.dtype.name, "shape": [evaluate(d, workload) for d in t.shape],
+            "symbolic": [_dim(d) for d in t.shape]}
+
+
+def _dim(d: Any) -> str:
+    from kernelcat_core.ir.printer import print_expr
+
+    return print_expr(d)
+
+
+def _preview_target(a: hops.Analysis, name: str, config: Mapping[str, int], stages: Sequence[str]) -> Report:
+    try:
+        backend, target = resolve(name)
+        shown: Report = {"target": target.name, "label": target.label, "language": target.language,
+                         "architecture": target.arch, "source": "", "tile": "", "entry": "", "launch": "", "config": {},
+                         "knobs": [], "facts": [], "error": None, "source_digest": ""}
+    except KernelcatError as error:
+        return {"target": name, "label": name, "language": "", "architecture": "", "source": "", "tile": "", "entry": "",
+                "launch": "", "config": {}, "knobs": [], "facts": [], "error": error.to_dict(), "source_digest": ""}
+    try:
+        r = hops.render(a.graph, target.name, Config.of(config))
+    except KernelcatError as error:
+        return {**shown, "error": error.to_dict()}
+    fact = Evidence(r.source.digest, target.name, target.arch, "", "", "", "rendered")
+    knobs = [{"name": k.name, "values": list(k.values), "default": k.default}
+             for k in hops.space(a.graph, target.name).knobs]
+    return {**shown, "source": r.source.text if "source" in stages else "",
+            "tile": r.module.text if "tile" in stages else "", "entry": r.source.entry, "knobs": knobs,
+            "launch": "\n".join(f"{p}: {text}" for p, text in r.source.launch), "config": r.config.as_dict(),
+            "facts": [fact.to_dict()], "source_digest": r.source.digest}
+
+
+def build(source: str, target: str, shapes: Mapping[str, str] | None = None, config: Mapping[str, int] | None = None,
+          opt_level: str = "O3") -> Report:
+    """Compile for one target; a rejection is `ok: False` with the compiler's log."""
+    a = _analyse(source, shapes)
+    return build_graph(a.graph, target, config, opt_level)
+
+
+def build_graph(graph: Graph, target: str, config: Mapping[str, int] | None = None, opt_level: str = "O3") -> Report:
+    """The same for a graph."""
+    r = hops.render(graph, target, Config.of(config or {}))
+    device = hops.device_of(r)
+    started = time.perf_counter()
+    compiled: Compiled | Failure | None = device.compile(r.source, r.target, opt_level)
+    rows = [Evidence(r.source.digest, r.target.name, r.target.arch, "", "", "", "rendered")]
+    report: Report = {"ok": True, "target": r.target.name, "source": r.source.text, "source_digest": r.source.digest,
+                      "files": dict(r.source.files), "assembly": "", "log": "", "resources": {}, "config": r.config.as_dict()}
+    if isinstance(compiled, Failure):
+        report |= {"ok": False, "log": compiled.detail or compiled.message, "error": compiled.to_dict()}
+    elif compiled is None:
+        report["log"] = "rendered only: " + "; ".join(device.describe().missing)
+    else:
+        rows.append(Evidence(r.source.digest, r.target.name, r.target.arch, compiled.toolchain, "", "", "compiled"))
+        report |= {"assembly": compiled.assembly, "log": compiled.log, "resources": dict(compiled.resources)}
+    return {**report, "facts": [row.fact for row in rows], "rows": [row.to_dict() for row in rows],
+            "seconds": time.perf_counter() - started}
+
+
+def _analyse(source: str, shapes: Mapping[str, str] | None) -> hops.Analysis:
+    try:
+        return hops.analyse(source, shapes)
+    except KernelcatError as error:
+        raise _located(error, source) from None
+
+
+def check(source: str, targets: Sequence[str], shapes: Mapping[str, str] | None = None, seeds: int = 3,
+          on_progress: Callable[[str], None] | None = None) -> Report:
+    """Compare the kernels of all `targets` with the oracle on the same cases; what could be shown, fact by fact."""
+    a = _analyse(source, shapes)
+    for t in targets:
+        resolve(t)
+    shared = list(cases(a, seeds))
+    reports = [check_target(a, t, shared, on_progress=on_progress).to_dict() for t in targets]
+    return {"ok": all(r["ok"] for r in reports), "digest": a.graph.digest, "targets": reports}
+
+
+def tune(source: str, target: str, trials: int, shapes: Mapping[str, str] | None = None, *, seed: int = 0,
+         strategy: str | None = None, on_trial: Callable[[Report], None] | None = None,
+         should_stop: Callable[[], bool] | None = None) -> Report:
+    """Search for the fastest config on this machine; `on_trial` gets each trial as it is measured."""
+    a = _analyse(source, shapes)
+    tell: Callable[[Trial], None] | None = None if on_trial is None else (lambda t: on_trial(t.to_dict()))
+    tuned = tune_kernel(a, target, trials, seed=seed, strategy=strategy, on_trial=tell, should_stop=should_stop)
+    first = tuned.trials[0].outcome.median_ms if tuned.trials else None
+    return {"ok": tuned.best is not None, "target": tuned.target, "device": tuned.device,
+            "workload": hops.workload_text(a), "digest": a.graph.digest,
+            "best": None if tuned.best is None else tuned.best.to_dict(), "baseline_ms": first,
+            "trials": [t.to_dict() for t in tuned.trials], "source": tuned.source, "source_digest": tuned.source_digest}
+
+
+def profile(source: str, target: str, shapes: Mapping[str, str] | None = None, config: Mapping[str, int] | None = None
+            ) -> Report:
+    """Time a kernel and relate it to the machine's measured limits."""
+    a = _analyse(source, shapes)
+    return {**profile_kernel(a, target, Config.of(config or {})).to_dict(), "workload": hops.workload_text(a)}
+
+
+def targets() -> list[Report]:
+    """Every target, what this machine can show of it, and what to install for more."""
+    rows = []
+    for backend in REGISTRY.values():
+        device: Device = backend.load_device()()
+        about = device.describe()
+        for t in backend.targets:
+            names = sorted(n for n, canonical in backend.aliases.items() if canonical == t.name)
+            rows.append({"target": t.name, "label": t.label, "aliases": names, "languages": [t.language],
+                         "facts_possible": list(about.facts), "missing": list(about.missing), "device": about.name})
+    return rows
+
+
+def operators() -> list[Report]:
+    """The named operators, for completion and documentation."""
+    return [o.to_dict() for o in language.operators_catalog()]
+
+
+def gallery() -> list[Report]:
+    """Formulas to start from."""
+    return [item.to_dict() for item in language.gallery()]
+
+
+def conformance(name: str, on_progress: Callable[[str], None] | None = None, targets: Sequence[str] = (
+        "c", "cuda:sm_80", "ascend:910b")) -> Report:
+    """The suite `name` over `targets`: {"total", "passed", "failed", "unsupported"}."""
+    if name != "gallery":
+        raise KernelcatError("KC-F005", f"there is no suite {name!r}", hint="suites: gallery")
+    failed: list[str] = []
+    unsupported: dict[str, str] = {}
+    total = 0
+    for item in language.gallery():
+        report = check(item.formula, targets, item.shapes, seeds=2, on_progress=on_progress)
+        for t in report["targets"]:
+            total += 1
+            case = f"{item.slug} on {t['target']}"
+            if t["message"].startswith("KC-R001"):
+                unsupported[case] = t["message"]
+            elif not t["ok"]:
+                failed.append(f"{case}: {t['message']}")
+    return {"total": total, "passed": total - len(failed) - len(unsupported), "failed": failed, "unsupported": unsupported}

@@ -1,0 +1,94 @@
+"""Operators as Python functions: `register_op` turns a function that returns a formula into something to build."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from typing import Any, Callable, Mapping
+
+from kernelcat_core.api.kernel import Kernel, kernel
+from kernelcat_core.errors import KernelcatError
+
+
+@dataclass(frozen=True)
+class BoundOperator:
+    """A registered operator with values for its parameters: a name, a formula and the function's documentation."""
+
+    name: str
+    formula: str
+    summary: str
+
+    def kernel(self, target: str = "c", **options: Any) -> Kernel:
+        """The operator as a callable on NumPy arrays (see kernelcat.kernel)."""
+        return kernel(self.formula, target, **options)
+
+
+@dataclass(frozen=True)
+class RegisteredOperator:
+    """A function that returns a formula (or native source for one target); call it with values to bind its parameters.
+
+    Parameters without a value: those annotated float become run-time scalar inputs of the formula, those annotated as
+    tensors (or not at all) become tensor inputs, both under the parameter's name; int, bool, str and tuple parameters
+    shape the kernel and must have a value.
+    """
+
+    function: Callable[..., str]
+    name: str
+    summary: str
+    reference: str | None = None
+    launch: Mapping[str, Any] | None = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> BoundOperator:
+        return self.bind(*args, **kwargs)
+
+    def bind(self, *args: Any, **kwargs: Any) -> BoundOperator:
+        """The operator with its parameters set. Raises KC-F005 for parameters that are missing or unknown."""
+        text = self.text(*args, **kwargs)
+        return BoundOperator(self.name, text, self.summary)
+
+    def text(self, *args: Any, **kwargs: Any) -> str:
+        """What the function returns for these parameters."""
+        signature = inspect.signature(self.function)
+        try:
+            bound = signature.bind_partial(*args, **kwargs)
+        except TypeError as error:
+            raise KernelcatError("KC-F005", f"{self.name}: {error}", hint=f"parameters: {self.name}{signature}") from None
+        bound.apply_defaults()
+        values = dict(bound.arguments)
+        for parameter in signature.parameters.values():
+            if parameter.name not in values:
+                values[parameter.name] = self._open(parameter)
+        returned = self.function(**values)
+        if not isinstance(returned, str) or not returned.strip():
+            raise KernelcatError("KC-F019", f"{self.name} returned no formula",
+                                 hint=f"return the formula as text, for example return f\"Y = softmax({{x}})\"")
+        return returned
+
+    def _open(self, parameter: inspect.Parameter) -> str:
+        annotation = parameter.annotation
+        name = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
+        if name in ("int", "bool", "str", "tuple", "list"):
+            raise KernelcatError("KC-F005", f"{self.name} needs a value for {parameter.name}: {name}",
+                                 hint=f"build({parameter.name}=...) or {self.name}({parameter.name}=...)")
+        return parameter.name
+
+
+def register(function: Callable[..., str], *, reference: str | None = None, launch: Mapping[str, Any] | None = None
+             ) -> RegisteredOperator:
+    """The operator that `function` describes."""
+    if not callable(function):
+        raise KernelcatError("KC-F005", "register_op takes a function that returns a formula",
+                             hint="put @register_op above a def")
+    return RegisteredOperator(function, function.__name__, inspect.getdoc(function) or "", reference, launch)
+
+
+def register_op(function: Callable[..., str] | None = None, *, reference: str | None = None,
+                launch: Mapping[str, Any] | None = None) -> Any:
+    """Decorator, with or without arguments.
+
+    `reference` is the formula that hand-written native source is compared with; `launch` says how it is launched
+    ({"grid": "ceil(N / 256)", "block": 256}).
+    """
+    if function is None:
+        return lambda f: register(f, reference=reference, launch=launch)
+    return register(function, reference=reference, launch=launch)

@@ -1,0 +1,156 @@
+"""Renders tile modules as Ascend C: one kernel class and entry a program, and the host side (tiling, operator definitions)."""
+
+from __future__ import annotations
+
+from typing import Iterator
+
+from kernelcat_core.backends.ascendc.driver import driver_text
+from kernelcat_core.backends.ascendc.host import host_text, tiling_text
+from kernelcat_core.backends.ascendc.instructions import TABLE
+from kernelcat_core.backends.ascendc.limits import MEMORY_910B
+from kernelcat_core.backends.ascendc.names import Paths, class_name, entry_name, tiling_name
+from kernelcat_core.backends.ascendc.spell import STORAGE, Names
+from kernelcat_core.backends.ascendc.statements import COPY_HELPERS, Statements, queue_name
+from kernelcat_core.codegen.dma import lower
+from kernelcat_core.codegen.dma_ast import DmaProgram
+from kernelcat_core.codegen.source import Source
+from kernelcat_core.ir.expr import product
+from kernelcat_core.ir.tile import TileModule
+from kernelcat_core.target import Target
+
+
+def render(module: TileModule, target: Target) -> Source:
+    """The Ascend C text of a module.
+
+    `text` is the device code; `files` hold the tiling structs, the host operators and the driver of the functional model,
+    whose `entry` runs the tiling functions and then the kernels. Raises KC-R001 and KC-S002 (see codegen.dma.lower).
+    """
+    programs = lower(module, TABLE, MEMORY_910B)
+    bodies = [_program(module, p) for p in programs]
+    helpers: dict[str, str] = {}
+    for _, statements in bodies:
+        helpers.update({name: COPY_HELPERS[name] for name in statements.helpers})
+        for definition in statements.names.speller.helpers().split("\n__aicore__ "):
+            if definition:
+                text = definition if definition.startswith("__aicore__") else "__aicore__ " + definition
+                helpers.setdefault(text, text)
+    paths = Paths(module.name)
+    text = "\n".join([
+        f"// {module.name} for {target.name}, by KernelCAT. Host side: {paths.tiling}, {paths.host}.",
+        '#include "kernel_operator.h"',
+        f'#include "{paths.tiling}"',
+        "using namespace AscendC;",
+        "",
+        "namespace {",
+        *helpers.values(),
+        "",
+        *(line for lines, _ in bodies for line in (*lines, "")),
+        "}  // namespace",
+        "",
+        *(line for p in programs for line in _entry(module, p)),
+    ])
+    entry = f"kc_{module.name}"
+    return Source(text, entry, target.language, target.name, tuple((p.name, _launch(p)) for p in programs),
+                  ((paths.tiling, tiling_text(module)), (paths.host, host_text(module)),
+                   (paths.driver, driver_text(module, entry))))
+
+
+def _launch(p: DmaProgram) -> str:
+    grid = ", ".join(a.name for a in p.grid)
+    return f"min(cells, vector cores) blocks, each walks cells ({grid or '1'}); {p.near_bytes} of {MEMORY_910B.near_bytes} B of UB"
+
+
+def _program(module: TileModule, p: DmaProgram) -> tuple[list[str], Statements]:
+    """The kernel class of one program."""
+    names = Names(p)
+    statements = Statements(names)
+    body = list(statements.lines(p.body, " " * 12))
+    return [
+        f"/// {p.kernel_class}: {_launch(p)}",
+        f"class {class_name(p.name)} {{",
+        "public:",
+        *_init(module, p, names),
+        *_process(p, names, body),
+        "",
+        "private:",
+        *_members(p, names),
+        "};",
+    ], statements
+
+
+def _parameters(p: DmaProgram) -> list[str]:
+    return [f"GM_ADDR {Names(p).of(t.name)}" for t in (*p.reads, *p.writes)]
+
+
+def _init(module: TileModule, p: DmaProgram, names: Names) -> Iterator[str]:
+    """Sizes, tensors and buffers."""
+    yield f"    __aicore__ inline void Init({', '.join([*_parameters(p), f'const {tiling_name(p.name)} &tiling'])}) {{"
+    for size in p.sizes:
+        yield f"        {names.of(size)} = tiling.{names.of(size)};"
+    for t in (*p.reads, *p.writes):
+        kind = STORAGE[t.dtype.name]
+        yield (f"        {names.tensor(t.name)}.SetGlobalBuffer(reinterpret_cast<__gm__ {kind} *>({names.of(t.name)}), "
+               f"{names.text(product(t.shape))});")
+    queues: dict[str, int] = {}
+    for b in p.buffers:
+        if b.role == "calc":
+            yield f"        pipe.InitBuffer({names.of(b.name + '_buffer')}, {max(32, b.bytes)});"
+        else:
+            queues[b.queue or b.name] = max(queues.get(b.queue or b.name, 0), b.bytes)
+    slots = {b.queue or b.name: b.slots for b in p.buffers if b.role != "calc"}
+    for queue, size in queues.items():
+        yield f"        pipe.InitBuffer({queue_name(queue, names)}, {slots[queue]}, {size});"
+    yield "    }"
+
+
+def _process(p: DmaProgram, names: Names, body: list[str]) -> Iterator[str]:
+    """The persistent loop over cells."""
+    yield "    __aicore__ inline void Process() {"
+    for b in p.buffers:
+        if b.role == "calc":
+            kind = STORAGE[b.dtype.name]
+            yield f"        LocalTensor<{kind}> {names.of(b.name)} = {names.of(b.name + '_buffer')}.Get<{kind}>();"
+    yield f"        const int64_t cells = {names.text(product([a.size for a in p.grid]))};"
+    yield "        for (int64_t cell = GetBlockIdx(); cell < cells; cell += GetBlockNum()) {"
+    if len(p.grid) > 1:
+        yield "            int64_t rest = cell;"
+    for k, axis in reversed(list(enumerate(p.grid))):
+        if len(p.grid) == 1:
+            yield f"            const int64_t {names.of(axis.name)} = cell;"
+        elif k == 0:
+            yield f"            const int64_t {names.of(axis.name)} = rest;"
+        else:
+            size = names.text(axis.size, 14)
+            yield f"            const int64_t {names.of(axis.name)} = rest % {size};"
+            yield f"            rest /= {size};"
+    yield from body
+    yield "        }"
+    yield "    }"
+
+
+def _members(p: DmaProgram, names: Names) -> Iterator[str]:
+    yield "    TPipe pipe;"
+    seen: set[str] = set()
+    for b in p.buffers:
+        queue = b.queue or b.name
+        if b.role == "calc":
+            yield f"    TBuf<TPosition::VECCALC> {names.of(b.name + '_buffer')};"
+        elif queue not in seen:
+            seen.add(queue)
+            yield f"    TQue<TPosition::{'VECIN' if b.role == 'in' else 'VECOUT'}, 1> {queue_name(queue, names)};"
+    for t in (*p.reads, *p.writes):
+        yield f"    GlobalTensor<{STORAGE[t.dtype.name]}> {names.tensor(t.name)};"
+    if p.sizes:
+        yield f"    int64_t {', '.join(names.of(s) for s in p.sizes)};"
+
+
+def _entry(module: TileModule, p: DmaProgram) -> Iterator[str]:
+    """The function that a launch calls."""
+    names = Names(p)
+    parameters = [*_parameters(p), "GM_ADDR workspace", "GM_ADDR tiling"]
+    yield f'extern "C" __global__ __aicore__ void {entry_name(p.name)}({", ".join(parameters)}) {{'
+    yield f"    GET_TILING_DATA_WITH_STRUCT({tiling_name(p.name)}, sizes, tiling);"
+    yield f"    {class_name(p.name)} kernel;"
+    yield f"    kernel.Init({', '.join([*(names.of(t.name) for t in (*p.reads, *p.writes)), 'sizes'])});"
+    yield "    kernel.Process();"
+    yield "}"

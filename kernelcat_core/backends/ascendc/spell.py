@@ -1,0 +1,84 @@
+"""How Ascend C spells types, scalar expressions and buffer accesses: the dialect over the shared C table."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Mapping
+
+from kernelcat_core.codegen.cstyle import C_TYPES, Dialect, Speller, identifier
+from kernelcat_core.codegen.dma_ast import Buffer, DmaProgram, View
+from kernelcat_core.dtypes import DType
+from kernelcat_core.ir.expr import ZERO, Expr, Load, Size, Var
+
+# bool tensors are bytes of 0 and 1 wherever they lie in memory.
+STORAGE: Mapping[str, str] = MappingProxyType({**C_TYPES, "f16": "half", "bf16": "bfloat16_t", "bool": "uint8_t"})
+
+# Names of the API that a formula's own names must not hide.
+_API = frozenset("""Abs Acos Acosh Add Adds And Asin Asinh Atan Atanh Axpy Cast Compare CompareScalar Cos Cosh DataCopy DataCopyPad
+    Div Duplicate Erf Exp Fmod GetBlockIdx GetBlockNum GlobalTensor Init Ln LocalTensor Log10 Log2 Max Maxs Min Mins Mul Muls Not
+    Or PipeBarrier Power Process ReduceMax ReduceMin ReduceSum Select SetFlag Sin Sinh Sqrt Sub Sync TBuf TPipe TQue Tan Tanh
+    WaitFlag bfloat16_t cell cells half pipe rest tiling workspace CopyRowsIn CopyRowsOut event_t""".split())
+
+DIALECT = Dialect(
+    name="Ascend C",
+    types=MappingProxyType({**C_TYPES, "f16": "half", "bf16": "bfloat16_t"}),
+    calls=MappingProxyType({"abs.f": "kc_abs_{t}({0})"}),
+    casts=MappingProxyType({
+        "f16>f32": "static_cast<float>({0})", "f32>f16": "static_cast<half>({0})",
+        "bf16>f32": "ToFloat({0})", "f32>bf16": "ToBfloat16({0})",
+    }),
+    qualifier="__aicore__ inline",
+    infinity="kc_infinity()",
+    nan="kc_nan()",
+    reserved=_API,
+    helpers=MappingProxyType({
+        "kc_abs_f32": "__aicore__ inline float kc_abs_f32(float a) { return a < 0.0f ? -a : a == 0.0f ? 0.0f : a; }",
+        "kc_abs_f64": "__aicore__ inline double kc_abs_f64(double a) { return a < 0.0 ? -a : a == 0.0 ? 0.0 : a; }",
+        "kc_infinity": "__aicore__ inline float kc_infinity() { union { uint32_t u; float f; } x = {0x7f800000u}; return x.f; }",
+        "kc_nan": "__aicore__ inline float kc_nan() { union { uint32_t u; float f; } x = {0x7fc00000u}; return x.f; }",
+        "kc_f16_to_f32": "__aicore__ inline float kc_f16_to_f32(half a) { return static_cast<float>(a); }",
+        "kc_f32_to_f16": "__aicore__ inline half kc_f32_to_f16(float a) { return static_cast<half>(a); }",
+        "kc_bf16_to_f32": "__aicore__ inline float kc_bf16_to_f32(bfloat16_t a) { return ToFloat(a); }",
+        "kc_f32_to_bf16": "__aicore__ inline bfloat16_t kc_f32_to_bf16(float a) { return ToBfloat16(a); }",
+    }),
+)
+
+
+class Names:
+    """Spells scalar expressions of one program: tiles are LocalTensors, tensors GlobalTensors, sizes members."""
+
+    def __init__(self, program: DmaProgram) -> None:
+        self.buffers: dict[str, Buffer] = {b.name: b for b in program.buffers}
+        self.speller = Speller(DIALECT, self._leaf)
+
+    def of(self, name: str) -> str:
+        """The identifier for a buffer, tensor or variable."""
+        return identifier(name, DIALECT.reserved)
+
+    def tensor(self, name: str) -> str:
+        """The GlobalTensor of a tensor."""
+        return f"{identifier(name)}_gm"
+
+    def text(self, e: Expr, level: int = 0) -> str:
+        return self.speller.text(e, level)
+
+    def typed(self, buffer: str, dtype: DType) -> str:
+        """The LocalTensor of a buffer, read as `dtype`."""
+        name = self.of(buffer)
+        same = STORAGE[self.buffers[buffer].dtype.name] == STORAGE[dtype.name]
+        return name if same else f"{name}.ReinterpretCast<{STORAGE[dtype.name]}>()"
+
+    def view(self, v: View) -> str:
+        """A vector operand."""
+        base = self.typed(v.buffer, v.dtype)
+        return base if v.offset == ZERO else f"{base}[{self.text(v.offset)}]"
+
+    def _leaf(self, e: Load | Var | Size) -> str:
+        if isinstance(e, Var | Size):
+            return self.of(e.name)
+        if not e.index:
+            return self.of(e.tensor)
+        at = self.text(e.index[0])
+        base = self.typed(e.tensor, e.dtype) if e.tensor in self.buffers else self.tensor(e.tensor)
+        value = f"{base}.GetValue({at})"
+        return f"({value} != 0)" if e.dtype.kind == "b" else value

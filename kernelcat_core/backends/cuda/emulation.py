@@ -1,0 +1,76 @@
+"""Builds a CUDA text for the CPU: the functional model in twin/ runs it thread by thread and checks CUDA's rules.
+
+The text is taken as it is. It is compiled with the sanitizer options of the C++ compiler, but linked with the model
+instead of a sanitizer library, so that every memory access of a kernel passes through the model (twin/kc_memory.h).
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from functools import cache
+from pathlib import Path
+
+from kernelcat_core.errors import Failure
+from kernelcat_core.runtime import runner, toolchain
+from kernelcat_core.runtime.toolchain import Binary
+
+_FOLDER = Path(__file__).parent / "twin"
+_RUNTIME_FLAGS = ("-std=c++17", "-O2", "-fvisibility=hidden", "-I.")
+_CHECKS = "-fsanitize=thread,bounds,shift,integer-divide-by-zero"
+_KERNEL_FLAGS = ("-std=c++17", "-O1", "-g1", "-fno-exceptions", "-fno-rtti", "-w", "-I.", _CHECKS, "-nodefaultlibs",
+                 "kc_runtime.s", "-lm", "-lc", "-lgcc")
+_DYNAMIC_SHARED = re.compile(r"extern\s+__shared__\s+(?:__align__\s*\(\s*\d+\s*\)\s*)?([\w\s]+?)\s+(\w+)\s*\[\s*\]\s*;")
+_PLACE = re.compile(r"; at \+(0x[0-9a-f]+)\]")
+
+
+@cache
+def _headers() -> dict[str, str]:
+    return {path.name: path.read_text(encoding="utf-8") for path in sorted(_FOLDER.glob("*.h"))}
+
+
+def _runtime() -> str | Failure:
+    """The model as assembly text: it must not be compiled with the options that the kernel's text is."""
+    compiler = toolchain.find_cpp()
+    if compiler is None:
+        return toolchain.missing("cpp")
+    made = toolchain.compile(compiler, (_FOLDER / "kc_runtime.cpp").read_text(encoding="utf-8"), flags=_RUNTIME_FLAGS,
+                             kinds=("assembly",), files=_headers())
+    return made if isinstance(made, Failure) else made.text("assembly")
+
+
+def build(text: str, host: str) -> Binary | Failure:
+    """A shared object that runs the CUDA text `text` on the model.
+
+    `host` is C++ that follows the text; it defines the `extern "C"` entries. Failures: KC-B001, KC-B002, KC-B003.
+    Line numbers in messages are those of `text`.
+    """
+    compiler, model = toolchain.find_cpp(), _runtime()
+    if compiler is None or isinstance(model, Failure):
+        return model if isinstance(model, Failure) else toolchain.missing("cpp")
+    # The one construct that C++ cannot be taught by a macro: an unsized shared array.
+    text = _DYNAMIC_SHARED.sub(r"\1 *const \2 = (\1 *)kc_dynamic_shared();", text)
+    files = {**_headers(), "kernel.cu": text, "kc_runtime.s": model}
+    return toolchain.compile(compiler, f'#include "cuda_runtime.h"\n#include "kernel.cu"\n{host}\n', flags=_KERNEL_FLAGS,
+                             kinds=("shared",), files=files)
+
+
+def with_line(message: str, library: Path) -> str:
+    """`message` with the address of a faulty access, if it has one, replaced by its line in the text."""
+    place = _PLACE.search(message)
+    if place is None:
+        return message
+    line = _line_of(int(place[1], 16) - 1, library)
+    return message[:place.start()] + (f"; at line {line}]" if line else "]") + message[place.end():]
+
+
+def _line_of(address: int, library: Path) -> int | None:
+    tool = shutil.which("addr2line")
+    if tool is None:
+        return None
+    argv = (tool, "-i", "-e", str(library), hex(address))
+    done = runner.run_command(runner.CommandJob(argv, readable=(str(library.parent),), timeout_s=10))
+    if isinstance(done, Failure):
+        return None
+    found = re.search(r"kernel\.cu:(\d+)", done.output)
+    return int(found[1]) if found else None

@@ -1,0 +1,185 @@
+"""Statements of the `dma` execution model: one core, an on-chip buffer, copy pipes and whole-tile vector instructions.
+
+`codegen.dma` lowers a tile program to this; a renderer only spells it. Scalar expressions are `ir.expr` trees in which
+`Load(buffer, (element,))` reads one element of a buffer and `Load(tensor, (offset,))` one of global memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from kernelcat_core.dtypes import DType
+from kernelcat_core.ir.expr import Expr
+from kernelcat_core.ir.graph import Axis, Tensor
+
+Role = Literal["in", "out", "calc"]
+Pipe = Literal["S", "V", "MTE2", "MTE3"]
+
+
+@dataclass(frozen=True)
+class Memory:
+    """On-chip memory of one core. A copy and a vector operand start at multiples of `block_bytes`; one vector repeat
+    covers `repeat_bytes`; a queue role has at most `queue_buffers` buffers."""
+
+    near_bytes: int
+    block_bytes: int
+    repeat_bytes: int
+    queue_buffers: int
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """`slots` buffers of `elements` x dtype. "in" and "out" are queues between copies and vector work; "calc" is plain.
+
+    Queue buffers with the same `queue` share one queue.
+    """
+
+    name: str
+    dtype: DType
+    elements: int
+    role: Role = "calc"
+    slots: int = 1
+    queue: str = ""
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of one slot."""
+        return self.elements * self.dtype.itemsize
+
+
+@dataclass(frozen=True)
+class View:
+    """A vector operand: the elements of `buffer` from `offset` (in elements of `dtype`, which may differ from the
+    buffer's own: the bytes are reinterpreted)."""
+
+    buffer: str
+    dtype: DType
+    offset: Expr
+
+
+@dataclass(frozen=True)
+class Declare:
+    """A scalar variable; without a value it has none before it is assigned. `constant` ones never change."""
+
+    name: str
+    dtype: DType
+    value: Expr | None = None
+    constant: bool = True
+
+
+@dataclass(frozen=True)
+class Assign:
+    name: str
+    value: Expr
+
+
+@dataclass(frozen=True)
+class Loop:
+    """`var` = start, start + step, .. while below `stop`. Iterations of an `independent` loop touch different elements."""
+
+    var: str
+    start: Expr
+    stop: Expr
+    step: Expr
+    body: tuple[Stmt, ...]
+    independent: bool = False
+
+
+@dataclass(frozen=True)
+class Branch:
+    condition: Expr
+    body: tuple[Stmt, ...]
+    otherwise: tuple[Stmt, ...] = ()
+
+
+@dataclass(frozen=True)
+class Vector:
+    """One instruction of the vector pipe: `op` (a name of the instruction table) on `count` elements.
+
+    Scalars come after the sources. `work` is overwritten. `mode` is a further word (a round or compare mode).
+    """
+
+    op: str
+    target: View
+    sources: tuple[View, ...] = ()
+    scalars: tuple[Expr, ...] = ()
+    count: Expr | None = None
+    mode: str = ""
+    work: View | None = None
+
+
+@dataclass(frozen=True)
+class Put:
+    """buffer[index] = value, by the scalar unit."""
+
+    target: View
+    value: Expr
+
+
+@dataclass(frozen=True)
+class CopyIn:
+    """target[r, c] <- tensor[offset + r * stride + c] for r < rows, c < length; rows lie `pitch` elements apart on chip."""
+
+    target: View
+    tensor: str
+    offset: Expr
+    rows: Expr
+    length: Expr
+    stride: Expr
+    pitch: int
+
+
+@dataclass(frozen=True)
+class CopyOut:
+    """tensor[offset + r * stride + c] <- source[r, c], as CopyIn."""
+
+    tensor: str
+    offset: Expr
+    source: View
+    rows: Expr
+    length: Expr
+    stride: Expr
+    pitch: int
+
+
+@dataclass(frozen=True)
+class Queue:
+    """One step of a queue buffer's life. "alloc" and "dequeue" give the buffer its name."""
+
+    step: Literal["alloc", "enqueue", "dequeue", "free"]
+    buffer: str
+
+
+@dataclass(frozen=True)
+class Sync:
+    """`after` waits until all that pipe `before` was given is done; equal pipes mean a barrier inside one."""
+
+    before: Pipe
+    after: Pipe
+
+
+@dataclass(frozen=True)
+class Block:
+    """Statements with their own scope; `note` becomes a comment."""
+
+    body: tuple[Stmt, ...]
+    note: str = ""
+
+
+Stmt = Declare | Assign | Loop | Branch | Vector | Put | CopyIn | CopyOut | Queue | Sync | Block
+
+
+@dataclass(frozen=True)
+class DmaProgram:
+    """One launch. `body` runs for each cell; cell variables are the grid axes' names."""
+
+    name: str
+    reads: tuple[Tensor, ...]
+    writes: tuple[Tensor, ...]
+    grid: tuple[Axis, ...]
+    buffers: tuple[Buffer, ...]
+    body: tuple[Stmt, ...]
+    sizes: tuple[str, ...]
+    kernel_class: str = "fallback"
+    near_bytes: int = field(default=0)

@@ -1,0 +1,146 @@
+"""Operations that a vector unit lacks, written with those that it has: expression to expression, f32 only."""
+
+from __future__ import annotations
+
+import math
+from typing import Callable
+
+from kernelcat_core.dtypes import BOOL, DType
+from kernelcat_core.ir.expr import Const, Expr, Op, op, transform
+
+# Expressions here may share subtrees; `op` folds what is constant.
+
+
+def _number(value: float, like: Expr) -> Expr:
+    return Const(value, like.dtype)
+
+
+def _rsqrt(x: Expr) -> Expr:
+    return op("div", _number(1.0, x), op("sqrt", x))
+
+
+def _sign(x: Expr) -> Expr:
+    zero = _number(0.0, x)
+    return op("where", op("gt", x, zero), _number(1.0, x), op("where", op("lt", x, zero), _number(-1.0, x), x))
+
+
+def _exp2(x: Expr) -> Expr:
+    return op("pow", _number(2.0, x), x)
+
+
+def _expm1(x: Expr) -> Expr:
+    """With u = exp(x): (u - 1) * x / log(u), whose two errors cancel (W. Kahan); the ends are taken apart."""
+    one = _number(1.0, x)
+    u = op("exp", x)
+    shifted = op("sub", u, one)
+    value = op("div", op("mul", shifted, x), op("log", u))
+    value = op("where", op("eq", shifted, _number(-1.0, x)), shifted, value)
+    value = op("where", op("gt", op("abs", x), _number(40.0, x)), shifted, value)
+    return op("where", op("eq", u, one), x, value)
+
+
+def _log1p(x: Expr) -> Expr:
+    """With u = 1 + x: log(u) * x / (u - 1), which corrects the rounding of u (W. Kahan)."""
+    one = _number(1.0, x)
+    u = op("add", x, one)
+    value = op("div", op("mul", op("log", u), x), op("sub", u, one))
+    value = op("where", op("eq", u, _number(math.inf, x)), u, value)
+    return op("where", op("eq", u, one), x, value)
+
+
+def _cbrt(x: Expr) -> Expr:
+    """exp(log|x| / 3) and two Newton steps, which leave an error of one rounding."""
+    a = op("abs", x)
+    y = op("exp", op("mul", op("log", a), _number(1 / 3, x)))
+    for _ in range(2):
+        y = op("sub", y, op("mul", op("sub", y, op("div", a, op("mul", y, y))), _number(1 / 3, x)))
+    root = op("where", op("lt", x, _number(0.0, x)), op("neg", y), y)
+    plain = op("or", op("eq", x, _number(0.0, x)), op("eq", a, _number(math.inf, x)))
+    return op("where", plain, x, root)
+
+
+def _hypot(x: Expr, y: Expr) -> Expr:
+    zero, infinity = _number(0.0, x), _number(math.inf, x)
+    a, b = op("abs", x), op("abs", y)
+    large, small = op("max", a, b), op("min", a, b)
+    r = op("div", small, large)
+    value = op("mul", large, op("sqrt", op("add", op("mul", r, r), _number(1.0, x))))
+    value = op("where", op("eq", large, zero), zero, value)
+    return op("where", op("or", op("eq", a, infinity), op("eq", b, infinity)), infinity, value)
+
+
+def _signbit(x: Expr) -> Expr:
+    """x < 0, or 1 / x < 0 for the zeros; the sign of a NaN is not seen."""
+    zero = _number(0.0, x)
+    return op("or", op("lt", x, zero), op("and", op("eq", x, zero), op("lt", op("div", _number(1.0, x), x), zero)))
+
+
+def _copysign(x: Expr, y: Expr) -> Expr:
+    a = op("abs", x)
+    return op("where", _signbit(y), op("neg", a), a)
+
+
+def _atan2(y: Expr, x: Expr) -> Expr:
+    zero, one, infinity = (_number(v, x) for v in (0.0, 1.0, math.inf))
+    both = op("and", op("eq", op("abs", x), infinity), op("eq", op("abs", y), infinity))
+    none = op("and", op("eq", x, zero), op("eq", y, zero))
+    ratio = op("where", both, one, op("where", none, zero, op("div", op("abs", y), op("abs", x))))
+    angle = op("atan", ratio)
+    angle = op("where", _signbit(x), op("sub", _number(math.pi, x), angle), angle)
+    value = op("where", _signbit(y), op("neg", angle), angle)
+    return op("where", op("or", _isnan(x), _isnan(y)), op("add", x, y), value)
+
+
+def _isnan(x: Expr) -> Expr:
+    return op("ne", x, x)
+
+
+def _isinf(x: Expr) -> Expr:
+    return op("eq", op("abs", x), _number(math.inf, x))
+
+
+def _isfinite(x: Expr) -> Expr:
+    return op("lt", op("abs", x), _number(math.inf, x))
+
+
+def _fmin(a: Expr, b: Expr) -> Expr:
+    return op("where", _isnan(a), b, op("where", _isnan(b), a, op("min", a, b)))
+
+
+def _fmax(a: Expr, b: Expr) -> Expr:
+    return op("where", _isnan(a), b, op("where", _isnan(b), a, op("max", a, b)))
+
+
+def _mod(a: Expr, b: Expr) -> Expr:
+    """The remainder with the divisor's sign."""
+    zero = _number(0.0, a)
+    r = op("fmod", a, b)
+    differs = op("xor", op("lt", r, zero), op("lt", b, zero))
+    moved = op("where", differs, op("add", r, b), r)
+    return op("where", op("eq", r, zero), _copysign(zero, b), moved)
+
+
+def _floordiv(a: Expr, b: Expr) -> Expr:
+    """(a - mod(a, b)) / b is a whole number but for its rounding."""
+    q = op("rint", op("div", op("sub", a, _mod(a, b)), b))
+    return op("where", op("eq", b, _number(0.0, a)), op("div", a, b), q)
+
+
+_RULES: dict[str, Callable[..., Expr]] = {
+    "rsqrt": _rsqrt, "sign": _sign, "exp2": _exp2, "expm1": _expm1, "log1p": _log1p, "cbrt": _cbrt, "hypot": _hypot,
+    "signbit": _signbit, "copysign": _copysign, "atan2": _atan2, "isnan": _isnan, "isinf": _isinf, "isfinite": _isfinite,
+    "fmin": _fmin, "fmax": _fmax, "mod": _mod, "floordiv": _floordiv,
+}
+
+
+def expand(e: Expr, dtype: DType) -> Expr:
+    """`e` with every operation on `dtype` that has a rule replaced."""
+
+    def rewrite(n: Expr) -> Expr | None:
+        if not isinstance(n, Op) or n.name not in _RULES or n.args[0].dtype != dtype:
+            return None
+        value = _RULES[n.name](*n.args)
+        assert value.dtype == (BOOL if n.dtype == BOOL else dtype)
+        return value
+
+    return transform(e, rewrite)

@@ -1,0 +1,132 @@
+"""Order between pipes: finds where one pipe must wait for another (or for itself) and inserts a Sync there.
+
+Every buffer is watched as a whole. A fact (buffer, source pipe, wrote, pipe) says that `source` touched the buffer and
+that `pipe` has not been told to wait for it; a conflicting access of `pipe` needs a Sync first. Queues bring their own
+order for the pipes that they connect. Loops are analysed until their entry facts no longer grow.
+"""
+
+from __future__ import annotations
+
+from typing import Iterator, Mapping
+
+from kernelcat_core.codegen.dma_ast import (Assign, Block, Branch, Buffer, CopyIn, CopyOut, Declare, Loop, Pipe, Put, Queue,
+                                            Stmt, Sync, Vector)
+from kernelcat_core.ir.expr import Expr, Load, walk
+
+Fact = tuple[str, Pipe, bool, Pipe]
+Facts = frozenset[Fact]
+PIPES: tuple[Pipe, ...] = ("S", "V", "MTE2", "MTE3")
+
+
+class _Access:
+    """What one statement does in one pipe."""
+
+    def __init__(self, pipe: Pipe, reads: set[str], writes: set[str]) -> None:
+        self.pipe, self.reads, self.writes = pipe, reads, writes
+
+
+def insert_syncs(body: tuple[Stmt, ...], buffers: tuple[Buffer, ...]) -> tuple[Stmt, ...]:
+    """`body`, which runs again and again for the cells of one core, with the Syncs it needs."""
+    keys = {b.name: b.queue or b.name for b in buffers}
+    roles = {b.name: b.role for b in buffers}
+    entry: Facts = frozenset()
+    while True:
+        out, leave = _run(body, entry, keys, roles)
+        if leave <= entry:
+            return out
+        entry |= leave
+
+
+def _run(body: tuple[Stmt, ...], facts: Facts, keys: Mapping[str, str], roles: Mapping[str, str]) -> tuple[tuple[Stmt, ...], Facts]:
+    out: list[Stmt] = []
+    for s in body:
+        for access in _accesses(s, keys):
+            facts, syncs = _step(facts, access)
+            out += syncs
+        match s:
+            case Loop():
+                s, facts = _loop(s, facts, keys, roles)
+            case Branch():
+                yes, after_yes = _run(s.body, facts, keys, roles)
+                no, after_no = _run(s.otherwise, facts, keys, roles)
+                s, facts = Branch(s.condition, yes, no), after_yes | after_no
+            case Block():
+                inner, facts = _run(s.body, facts, keys, roles)
+                s = Block(inner, s.note)
+            case Queue():
+                facts = _queue(facts, s, keys[s.buffer], roles[s.buffer])
+        out.append(s)
+    return tuple(out), facts
+
+
+def _loop(s: Loop, facts: Facts, keys: Mapping[str, str], roles: Mapping[str, str]) -> tuple[Loop, Facts]:
+    entry = facts
+    while True:
+        inner, leave = _run(s.body, entry, keys, roles)
+        if s.independent or leave <= entry:
+            return Loop(s.var, s.start, s.stop, s.step, inner, s.independent), entry | leave
+        entry |= leave
+
+
+def _step(facts: Facts, a: _Access) -> tuple[Facts, list[Stmt]]:
+    sources = {f[1] for f in facts if f[3] == a.pipe and (f[0] in a.writes or (f[2] and f[0] in a.reads))}
+    for source in sources:
+        # What the scalar unit has waited for is over for everything that it issues later.
+        facts = frozenset(f for f in facts if f[1] != source or (a.pipe != "S" and f[3] != a.pipe))
+    fresh = {(b, a.pipe, wrote, p) for wrote, touched in ((False, a.reads), (True, a.writes)) for b in touched for p in PIPES
+             if not a.pipe == p == "S"}
+    return facts | fresh, [Sync(source, a.pipe) for source in sorted(sources)]
+
+
+def _queue(facts: Facts, s: Queue, key: str, role: str) -> Facts:
+    """Allocation waits for the last reader, dequeueing for the writer."""
+    waits: tuple[Pipe, Pipe] | None = None
+    if s.step == "alloc":
+        waits = ("V", "MTE2") if role == "in" else ("MTE3", "V")
+    elif s.step == "dequeue":
+        waits = ("MTE2", "V") if role == "in" else ("V", "MTE3")
+    if waits is None:
+        return facts
+    return frozenset(f for f in facts if not (f[0] == key and (f[1], f[3]) == waits))
+
+
+def _accesses(s: Stmt, keys: Mapping[str, str]) -> Iterator[_Access]:
+    """Accesses in the order in which the scalar unit causes them; what it reads itself comes first."""
+    read = {keys[n.tensor] for e in _scalars(s) for n in walk(e) if isinstance(n, Load) and n.tensor in keys}
+    put = {keys[s.target.buffer]} if isinstance(s, Put) else set()
+    if read or put:
+        yield _Access("S", read, put)
+    match s:
+        case Vector():
+            writes = {keys[s.target.buffer]} | ({keys[s.work.buffer]} if s.work is not None else set())
+            reads = {keys[v.buffer] for v in s.sources} | ({keys[s.target.buffer]} if s.op == "axpy" else set())
+            yield _Access("V", reads, writes)
+        case CopyIn():
+            yield _Access("MTE2", set(), {keys[s.target.buffer]})
+        case CopyOut():
+            yield _Access("MTE3", {keys[s.source.buffer]}, set())
+
+
+def _scalars(s: Stmt) -> Iterator[Expr]:
+    """The expressions that the scalar unit evaluates for `s` itself (not for the statements inside it)."""
+    match s:
+        case Declare():
+            if s.value is not None:
+                yield s.value
+        case Assign():
+            yield s.value
+        case Loop():
+            yield from (s.start, s.stop, s.step)
+        case Branch():
+            yield s.condition
+        case Vector():
+            yield from s.scalars
+            yield from (v.offset for v in (s.target, *s.sources))
+            if s.count is not None:
+                yield s.count
+        case Put():
+            yield from (s.target.offset, s.value)
+        case CopyIn():
+            yield from (s.target.offset, s.offset, s.rows, s.length, s.stride)
+        case CopyOut():
+            yield from (s.source.offset, s.offset, s.rows, s.length, s.stride)

@@ -1,0 +1,170 @@
+"""Functions on vectors that the vector model calls, as templates and by rule.
+
+A name is kc<w>_<operation>_<dtype>: kc4_exp_f32 works on L4 floats. Operations in TEMPLATES are written with vector
+arithmetic; all others loop over lanes around the scalar spelling of cstyle, which compilers turn into vector code where
+an instruction exists and into calls of libm where not.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Iterable
+
+from kernelcat_core.codegen.cstyle import Dialect, Speller, helper_text
+from kernelcat_core.codegen.vmath import MATH
+from kernelcat_core.codegen.vtypes import STORAGE, VectorClass, type_definitions
+from kernelcat_core.dtypes import BOOL, DTYPES, DType
+from kernelcat_core.ir.expr import OPS, Expr, Load, Op, Size, Var
+
+SCALAR = Dialect(qualifier="static inline")
+
+# @V@ vector, @T@ element in memory, @M@ mask of the class, @I@ integers as wide as @T@, @p@ prefix, @L@ lanes, @w@ class.
+TEMPLATES: dict[str, str] = {
+    "set": "KC_INLINE @V@ @p@_set_@t@(@T@ a) { return a - (@V@){0}; }",
+    "mask": "KC_INLINE @M@ @p@_mask(bool a) { return (@M@){0} - a; }",
+    "lane": "KC_INLINE @M@ @p@_lane(void) { @M@ r; for (int l = 0; l < @L@; l++) r[l] = l; return r; }",
+    "first": "KC_INLINE @M@ @p@_first(int64_t n) { @M@ r; for (int l = 0; l < @L@; l++) r[l] = l < n ? -1 : 0; return r; }",
+    "any": """KC_INLINE bool @p@_any(@M@ a) {
+  int64_t r = 0;
+  for (int l = 0; l < @L@; l++) r |= a[l];
+  return r != 0;
+}""",
+    "index": "KC_INLINE @V@ @p@_index_i64(int64_t c) { @V@ r; for (int l = 0; l < @L@; l++) r[l] = c + l; return r; }",
+    "load": "KC_INLINE @V@ @p@_load_@t@(const @T@ *p) { @V@ r; memcpy(&r, p, sizeof r); return r; }",
+    "loadn": """KC_INLINE @V@ @p@_loadn_@t@(const @T@ *p, int64_t n) {
+  @V@ r = {0};
+  for (int l = 0; l < @L@; l++) if (l < n) r[l] = p[l];
+  return r;
+}""",
+    "store": "KC_INLINE void @p@_store_@t@(@T@ *p, @V@ a) { memcpy(p, &a, sizeof a); }",
+    "storen": """KC_INLINE void @p@_storen_@t@(@T@ *p, @V@ a, int64_t n) {
+  for (int l = 0; l < @L@; l++) if (l < n) p[l] = a[l];
+}""",
+    # Past the caches, for outputs that do not fit them anyway: p is aligned to the vector's size.
+    "stream": """KC_INLINE void @p@_stream_@t@(@T@ *p, @V@ a) {
+#if defined(__clang__)
+  __builtin_nontemporal_store(a, (@V@ *)p);
+#elif defined(__AVX512F__)
+  if (sizeof a == 64) __builtin_ia32_movntdq512((long long __attribute__((vector_size(64))) *)p,
+                                                *(long long __attribute__((vector_size(64), may_alias)) *)&a);
+  else memcpy(p, &a, sizeof a);
+#else
+  memcpy(p, &a, sizeof a);
+#endif
+}""",
+    "select": "KC_INLINE @V@ @p@_select_@t@(@M@ m, @V@ a, @V@ b) {\n  @I@ k = @k@;\n"
+              "  return (@V@)((k & (@I@)a) | (~k & (@I@)b));\n}",
+    "select.bool": "KC_INLINE @M@ @p@_select_bool(@M@ m, @M@ a, @M@ b) { return (m & a) | (~m & b); }",
+    # Lane l of the result is lane l ^ s of a: pairs for folding a vector in log2 steps.
+    "swap": """KC_INLINE @V@ @p@_swap_@t@(@V@ a, int s) {
+#if defined(__clang__)
+  @V@ r;
+  for (int l = 0; l < @L@; l++) r[l] = a[l ^ s];
+  return r;
+#else
+  @I@ place;
+  for (int l = 0; l < @L@; l++) place[l] = l ^ s;
+  return __builtin_shuffle(a, place);
+#endif
+}""",
+}
+_MASKED: dict[str, str] = {
+    "load": """KC_INLINE @M@ @p@_load_bool(const uint8_t *p) {
+  @p0@u8 r;
+  memcpy(&r, p, sizeof r);
+  return (@M@)(__builtin_convertvector(r, @M@) != 0);
+}""",
+    "loadn": """KC_INLINE @M@ @p@_loadn_bool(const uint8_t *p, int64_t n) {
+  @M@ r = {0};
+  for (int l = 0; l < @L@; l++) if (l < n) r[l] = p[l] ? -1 : 0;
+  return r;
+}""",
+    "store": """KC_INLINE void @p@_store_bool(uint8_t *p, @M@ a) {
+  @p0@u8 r = __builtin_convertvector(-a, @p0@u8);
+  memcpy(p, &r, sizeof r);
+}""",
+    "storen": """KC_INLINE void @p@_storen_bool(uint8_t *p, @M@ a, int64_t n) {
+  for (int l = 0; l < @L@; l++) if (l < n) p[l] = (uint8_t)(a[l] != 0);
+}""",
+}
+_CALL = re.compile(r"\bkc([1248])_(\w+?)(?=\()")
+_BARE = ("mask", "lane", "first", "any")
+
+
+def vector_definitions(texts: Iterable[str]) -> str:
+    """Typedefs and functions that the given texts use, callees first (scalar helper functions included)."""
+    order: dict[str, str] = {}
+    scalar: dict[str, None] = {}
+    classes: set[int] = set()
+
+    def visit(text: str) -> None:
+        classes.update(int(w) for w in re.findall(r"\b[vL]([1248])(?:\w*)\b", text) if w)
+        for m in _CALL.finditer(text):
+            name = m.group(0)
+            if name in order:
+                continue
+            body = _definition(VectorClass(int(m.group(1))), m.group(2))
+            visit(body)
+            order[name] = body
+        scalar.update(dict.fromkeys(re.findall(r"\bkc_\w+(?=\()", text)))
+
+    for t in texts:
+        visit(t)
+    helpers = helper_text(scalar, SCALAR)
+    return "\n".join(x for x in (helpers, type_definitions(classes), *order.values()) if x)
+
+
+def _definition(vc: VectorClass, name: str) -> str:
+    if name in _BARE:
+        return _fill(TEMPLATES[name], vc, BOOL)
+    operation, _, last = name.rpartition("_")
+    conversion = re.fullmatch(r"(\w+?)_to_(\w+)", name)
+    if conversion:
+        return _conversion(vc, DTYPES[conversion.group(1)], DTYPES[conversion.group(2)])
+    dtype = DTYPES[last]
+    for table, key in ((MATH, f"{operation}.{dtype}"), (TEMPLATES, f"{operation}.{dtype}"),
+                       (_MASKED if dtype.kind == "b" else TEMPLATES, operation)):
+        if key in table:
+            return _fill(table[key], vc, dtype)
+    if operation == "swap":
+        return _fill(TEMPLATES["swap"], vc, dtype)
+    return _by_lane(vc, operation, dtype)
+
+
+def _leaf(e: Load | Var | Size) -> str:
+    assert isinstance(e, Var)
+    return e.name
+
+
+def _by_lane(vc: VectorClass, operation: str, dtype: DType) -> str:
+    """The operation lane by lane, through its scalar spelling."""
+    rule = OPS[operation]
+    names = ["a", "b"][:rule.arity]
+    args: tuple[Expr, ...] = tuple(Var(f"{n}[l]", dtype) for n in names)
+    result = BOOL if rule.result == "bool" else dtype
+    text = Speller(SCALAR, _leaf).text(Op(operation, args, result))
+    value = f"{text} ? -1 : 0" if result == BOOL else text
+    parameters = ", ".join(f"{vc.type(dtype)} {n}" for n in names)
+    return (f"KC_INLINE {vc.type(result)} {vc.prefix}_{operation}_{dtype}({parameters}) {{\n  {vc.type(result)} r;\n"
+            f"  for (int l = 0; l < {vc.lanes}; l++) r[l] = {value};\n  return r;\n}}")
+
+
+def _conversion(vc: VectorClass, source: DType, to: DType) -> str:
+    """kc<w>_<source>_to_<to>: what __builtin_convertvector does not say (16-bit floats, saturation, masks)."""
+    head = f"KC_INLINE {vc.type(to)} {vc.prefix}_{source}_to_{to}({vc.type(source)} a)"
+    if f"{source}_to_{to}" in MATH:
+        return _fill(MATH[f"{source}_to_{to}"], vc, to)
+    if source.kind == "b":
+        whole = f"__builtin_convertvector(-a, {vc.integer(to)})"
+        return f"{head} {{ return __builtin_convertvector({whole}, {vc.type(to)}); }}"
+    text = Speller(SCALAR, _leaf).text(Op("cast", (Var("a[l]", source),), to))
+    return f"{head} {{\n  {vc.type(to)} r;\n  for (int l = 0; l < {vc.lanes}; l++) r[l] = {text};\n  return r;\n}}"
+
+
+def _fill(template: str, vc: VectorClass, dtype: DType) -> str:
+    bits = 8 * vc.width if dtype.kind == "b" else dtype.bits
+    same = bits == 8 * vc.width
+    words = {"V": vc.type(dtype), "T": STORAGE[dtype.name], "M": vc.mask, "I": f"v{vc.width}i{bits}", "p": vc.prefix,
+             "p0": f"v{vc.width}", "L": vc.lanes, "t": dtype.name, "w": str(vc.width), "U": f"v{vc.width}u{bits}",
+             "k": "m" if same else f"__builtin_convertvector(m, v{vc.width}i{bits})"}
+    return re.sub(r"@(\w+)@", lambda m: words[m.group(1)], template)

@@ -1,0 +1,491 @@
+"""The vector model's loops: one Group of a plan as C text over vectors, with a full and a tail form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from kernelcat_core.codegen.cstyle import C, Speller, identifier
+from kernelcat_core.codegen.vaddress import convex, motion
+from kernelcat_core.codegen.vplan import Group, Narrow, Plan, lanes_of, tiles_written
+from kernelcat_core.codegen.vspell import VectorSpeller
+from kernelcat_core.codegen.vtypes import STORAGE, VectorClass
+from kernelcat_core.dtypes import DType
+from kernelcat_core.ir.expr import ONE, ZERO, Const, Expr, Load, Op, Size, Var, children, op, substitute, variables, walk
+from kernelcat_core.ir.graph import Monoid
+from kernelcat_core.ir.tile import Copy, For, If, Let, Map, Reduce, Stmt, Store, Tile, TileProgram, statements
+
+PARTIALS = 4  # vectors of partial states of a narrow accumulator: hides the latency of one combine
+
+
+@dataclass
+class Names:
+    """C identifiers of tensors, sizes, variables and tiles of one program: their own names where these differ."""
+
+    taken: set[str] = field(default_factory=lambda: {"kc", "tensors", "sizes", "begin", "end", "cell", "left", "l"})
+    known: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    def get(self, kind: str, name: str) -> str:
+        key = (kind, name)
+        if key not in self.known:
+            text = stem = identifier(name)
+            count = 1
+            while text in self.taken or text[:1] in "Lv" and text[1:2].isdigit():
+                count += 1
+                text = f"{stem}_{count}"
+            self.taken.add(text)
+            self.known[key] = text
+        return self.known[key]
+
+
+@dataclass
+class Context:
+    """What emission of one program knows. `streamed` maps a tensor to the C condition under which stores bypass caches."""
+
+    program: TileProgram
+    plan: Plan
+    names: Names
+    streamed: dict[str, str]
+    scalar: Speller = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.scalar = Speller(C, self.leaf)
+
+    def leaf(self, e: Load | Var | Size) -> str:
+        if isinstance(e, Size):
+            return self.names.get("size", e.name)
+        if isinstance(e, Var):
+            return self.names.get("var", e.name)
+        return self.names.get("tile", e.tensor)
+
+    def tile(self, name: str) -> Tile:
+        return self.program.tile[name]
+
+    def pitch(self, t: Tile) -> int:
+        """Elements between rows of a rank-2 tile in memory, and of a rank-1 tile in all: whole vectors."""
+        return -(-t.shape[-1] // 64) * 64
+
+    def dtype_of(self, tensor: str) -> DType:
+        return next(t.dtype for t in (*self.program.reads, *self.program.writes) if t.name == tensor)
+
+
+def vector_class(ctx: Context, body: tuple[Stmt, ...], lane: str) -> VectorClass:
+    """The class of a group's loop: its widest element that depends on the lane."""
+    widest = 1
+
+    def see(dtype: DType) -> None:
+        nonlocal widest
+        widest = max(widest, dtype.itemsize)
+
+    def visit(e: Expr) -> None:
+        if lane not in variables(e):
+            return
+        see(e.dtype)
+        for c in children(e) if not isinstance(e, Load) else ():
+            visit(c)
+
+    for s in statements(body):
+        if isinstance(s, Copy | Map | Reduce) and lanes_of(s):
+            for t in tiles_written(s):
+                see(ctx.tile(t).dtype)
+        if isinstance(s, Copy) and s.lanes:
+            for n in (n for e in (s.offset, s.where) if e is not None for n in walk(e)):
+                if isinstance(n, Load) and n.index:
+                    see(n.dtype)
+        if isinstance(s, Map | Reduce):
+            for v in s.values if isinstance(s, Map) else s.elements:
+                see(v.dtype)
+                visit(v)
+        if isinstance(s, Store) and s.lanes:
+            for e in (s.value, s.offset, s.where):
+                for n in walk(e) if e is not None else ():
+                    if isinstance(n, Load) and n.index:
+                        see(n.dtype)
+            see(s.value.dtype)
+            visit(s.value)
+    return VectorClass(widest)
+
+
+def emit_group(ctx: Context, group: Group) -> list[str]:
+    """C statements of one group."""
+    return _GroupText(ctx, group).text()
+
+
+class _GroupText:
+    def __init__(self, ctx: Context, group: Group) -> None:
+        self.ctx = ctx
+        self.group = group
+        self.lane = group.lanes[-1]
+        self.vc = vector_class(ctx, group.body, self.lane.name)
+        self.c = ctx.names.get("var", self.lane.name)
+        self.reduces = [s for s in group.body if isinstance(s, Reduce)]
+        found = {t for s in statements(group.body) for t in tiles_written(s) if t in ctx.plan.narrow}
+        self.partials = max((partials(ctx.plan.narrow[t]) for t in found), default=0)
+
+    def text(self) -> list[str]:
+        extent = self.ctx.scalar.text(self.lane.extent)
+        inner: list[str] = []
+        for number, r in enumerate(self.reduces):
+            inner += [f"{self.vc.type(e.dtype)} fold{number}_{k} = {self._splat(i, e.dtype)};"
+                      for k, (e, i) in enumerate(zip(r.elements, r.monoid.identity, strict=True))]
+        inner += self._wide(extent) if self.partials > 1 else self._plain(extent)
+        for number, r in enumerate(self.reduces):
+            inner += self._folded(number, r)
+        if len(self.group.lanes) == 1:
+            return ["{", *indent(inner), "}"] if self.reduces else inner
+        outer = self.group.lanes[0]
+        y = self.ctx.names.get("var", outer.name)
+        return [f"for (int64_t {y} = 0; {y} < {self.ctx.scalar.text(outer.extent, 11)}; {y}++) {{", *indent(inner), "}"]
+
+    def _splat(self, value: Const, dtype: DType) -> str:
+        literal = self.ctx.scalar.text(Const(value.value, dtype))
+        return f"{self.vc.prefix}_mask({literal})" if dtype.kind == "b" else f"{self.vc.prefix}_set_{dtype}({literal})"
+
+    def _body(self, tail: bool, part: int) -> list[str]:
+        return _Body(self, tail, part).block(self.group.body)
+
+    def _plain(self, extent: str) -> list[str]:
+        c, lanes = self.c, self.vc.lanes
+        n = self.ctx.names.get("count", f"n{self.c}")
+        return ["{", f"  const int64_t {n} = {extent};", f"  int64_t {c} = 0;",
+                f"  for (; {c} + {lanes} <= {n}; {c} += {lanes}) {{", *indent(self._body(False, 0), 2), "  }",
+                f"  if ({c} < {n}) {{", f"    const int64_t left = {n} - {c};", *indent(self._body(True, 0), 2), "  }", "}"]
+
+    def _wide(self, extent: str) -> list[str]:
+        """Several vectors a step, each with its own partial states."""
+        c, lanes, parts = self.c, self.vc.lanes, self.partials
+        n, at = self.ctx.names.get("count", f"n{self.c}"), self.ctx.names.get("count", f"at{self.c}")
+        lines = ["{", f"  const int64_t {n} = {extent};", f"  int64_t {at} = 0;",
+                 f"  for (; {at} + {parts} * {lanes} <= {n}; {at} += {parts} * {lanes}) {{"]
+        for part in range(parts):
+            lines += ["    {", f"      const int64_t {c} = {at} + {part} * {lanes};", *indent(self._body(False, part), 3), "    }"]
+        lines.append("  }")
+        for part in range(parts):
+            lines += [f"  if ({at} < {n}) {{", f"    const int64_t {c} = {at}, left = {n} - {c} < {lanes} ? {n} - {c} : {lanes};",
+                      *indent(self._body(True, part), 2), f"    {at} += {lanes};", "  }"]
+        return [*lines, "}"]
+
+    def _folded(self, number: int, r: Reduce) -> list[str]:
+        vectors = [f"fold{number}_{k}" for k in range(len(r.elements))]
+        targets = [self.target(t, r) for t in r.tiles]
+        return fold_lanes(self.vc, r.monoid, vectors, [e.dtype for e in r.elements], targets, self.ctx)
+
+    def target(self, name: str, r: Reduce) -> str:
+        t = self.ctx.tile(name)
+        text = self.ctx.names.get("tile", name)
+        if not t.shape:
+            return text
+        kept = next(lane for lane in r.lanes if lane.name != r.over)
+        return f"{text}[{self.ctx.names.get('var', kept.name)}]"
+
+
+def partials(narrow: Narrow) -> int:
+    return max(1, min(PARTIALS, narrow.capacity // 16))
+
+
+def indent(lines: list[str], levels: int = 1) -> list[str]:
+    return ["  " * levels + x for x in lines]
+
+
+def retyped(e: Expr, dtypes: dict[str, DType]) -> Expr:
+    """A monoid's combine over states of other dtypes (16-bit floats widened to f32)."""
+    if isinstance(e, Var):
+        return Var(e.name, dtypes.get(e.name, e.dtype))
+    if isinstance(e, Op):
+        return op(e.name, *(retyped(a, dtypes) for a in e.args))
+    return e
+
+
+def combined(vc: VectorClass, monoid: Monoid, a: list[str], b: list[str], dtypes: list[DType], ctx: Context) -> list[str]:
+    """C statements for the vectors `a` = combine(a, b)."""
+    names = {f"{x}{k}": v for x, vs in (("a", a), ("b", b)) for k, v in enumerate(vs)}
+    types = {f"{x}{k}": d for x in "ab" for k, d in enumerate(dtypes)}
+
+    def read(n: Load) -> str:
+        return names[n.tensor]
+
+    speller = VectorSpeller(vc, "lane", "0", read, ctx.scalar)
+    lane = Var("lane")
+    values = [substitute(retyped(c, types), {n: Load(n, (lane,), d) for n, d in types.items()}) for c in monoid.combine]
+    if len(values) == 1:
+        return [f"{a[0]} = {speller.vector(values[0])};"]
+    lines = [f"const {vc.type(d)} step{k} = {speller.vector(v)};" for k, (v, d) in enumerate(zip(values, dtypes, strict=True))]
+    return ["{", *indent(lines), *indent([f"{x} = step{k};" for k, x in enumerate(a)]), "}"]
+
+
+def fold_lanes(vc: VectorClass, monoid: Monoid, vectors: list[str], dtypes: list[DType], targets: list[str],
+               ctx: Context) -> list[str]:
+    """Fold vectors of states over their lanes, in log2 steps, into scalars."""
+    other = [f"other{k}" for k in range(len(vectors))]
+    lines = [f"for (int s = {vc.lanes} / 2; s > 0; s /= 2) {{"]
+    for v, o, d in zip(vectors, other, dtypes, strict=True):
+        lines.append(f"  const {vc.type(d)} {o} = {vc.prefix}_swap_{d}({v}, s);")
+    lines += [*indent(combined(vc, monoid, vectors, other, dtypes, ctx)), "}"]
+    for t, v, d in zip(targets, vectors, dtypes, strict=True):
+        lines.append(f"{t} = {v}[0]{' != 0' if d.kind == 'b' else ''};")
+    return lines
+
+
+class _Body:
+    """One pass over a group's statements for the lanes at `c`: all of them, or the first `left` (tail)."""
+
+    def __init__(self, group: _GroupText, tail: bool, part: int) -> None:
+        self.g, self.ctx, self.vc = group, group.ctx, group.vc
+        self.tail, self.part = tail, part
+        self.lane = group.lane.name
+        self.c = group.c
+        self.speller = VectorSpeller(self.vc, self.lane, self.c, self.read, self.ctx.scalar)
+        self.count = 0
+
+    def block(self, body: tuple[Stmt, ...]) -> list[str]:
+        """The statements of the group's top level, preceded by the tiles that several statements set."""
+        often: dict[str, int] = {}
+        for depth, s in _depths(body):
+            for t in tiles_written(s):
+                often[t] = often.get(t, 0) + (1 if depth == 0 else 2)
+        self.declared = {t for t, n in often.items() if n > 1 and t in self.ctx.plan.local}
+        lines = [f"{self.vc.type(self.ctx.tile(t).dtype)} {self.name(t)} = {{0}};" for t in sorted(self.declared)]
+        return lines + self.statements(body)
+
+    def statements(self, body: tuple[Stmt, ...]) -> list[str]:
+        return [line for s in body for line in self.statement(s)]
+
+    def statement(self, s: Stmt) -> list[str]:
+        match s:
+            case For():
+                v = self.ctx.names.get("var", s.var)
+                head = f"for (int64_t {v} = 0; {v} < {self.ctx.scalar.text(s.extent, 11)}; {v}++) {{"
+                return [head, *indent(self.statements(s.body)), "}"]
+            case If():
+                return [f"if ({self.ctx.scalar.text(s.condition)}) {{", *indent(self.statements(s.body)), "}"]
+            case Copy() if s.lanes:
+                return self.copy(s)
+            case Map() if s.lanes:
+                return self.map(s)
+            case Store() if s.lanes:
+                return self.store(s)
+            case Reduce():
+                return self.reduce(s)
+        return scalar_statement(self.ctx, s)
+
+    def name(self, tile: str) -> str:
+        text = self.ctx.names.get("tile", tile)
+        return f"{text}_{self.part}" if tile in self.ctx.plan.narrow else text
+
+    def place(self, t: Tile, position: str = "") -> str:
+        """The C expression of a memory tile's element index at the lane."""
+        c = position or self.c
+        if len(t.shape) == 1:
+            return c
+        return f"{self.ctx.names.get('var', self.g.group.lanes[0].name)} * {self.ctx.pitch(t)} + {c}"
+
+    def read(self, e: Load) -> str:
+        if e.tensor in self.ctx.plan.local or e.tensor in self.ctx.plan.narrow:
+            return self.name(e.tensor)
+        t = self.ctx.tile(e.tensor)
+        return f"{self.vc.prefix}_load_{t.dtype}({self.name(e.tensor)} + {self.place(t)})"
+
+    def write(self, tile: str, value: str) -> list[str]:
+        t = self.ctx.tile(tile)
+        if tile in self.ctx.plan.narrow:
+            if self.tail:
+                value = f"{self.vc.prefix}_select_{t.dtype}({self.vc.prefix}_first(left), {value}, {self.name(tile)})"
+            return [f"{self.name(tile)} = {value};"]
+        if tile in self.ctx.plan.local:
+            head = "" if tile in self.declared else f"const {self.vc.type(t.dtype)} "
+            return [f"{head}{self.name(tile)} = {value};"]
+        target = f"{self.name(tile)} + {self.place(t)}"
+        if self.tail:
+            return [f"{self.vc.prefix}_storen_{t.dtype}({target}, {value}, left);"]
+        return [f"{self.vc.prefix}_store_{t.dtype}({target}, {value});"]
+
+    def map(self, s: Map) -> list[str]:
+        values = [self.speller.vector(v) for v in s.values]
+        if len(s.tiles) == 1:
+            return self.write(s.tiles[0], values[0])
+        self.count += 1
+        lines = [f"const {self.vc.type(v.dtype)} value{self.count}_{k} = {text};"
+                 for k, (v, text) in enumerate(zip(s.values, values, strict=True))]
+        for k, t in enumerate(s.tiles):
+            lines += self.write(t, f"value{self.count}_{k}")
+        return lines
+
+    def reduce(self, s: Reduce) -> list[str]:
+        number = self.g.reduces.index(s)
+        self.count += 1
+        vectors = [f"fold{number}_{k}" for k in range(len(s.elements))]
+        fresh = [f"value{self.count}_{k}" for k in range(len(s.elements))]
+        dtypes = [e.dtype for e in s.elements]
+        lines = []
+        for v, f, e, i in zip(vectors, fresh, s.elements, s.monoid.identity, strict=True):
+            text = self.speller.vector(e)
+            if self.tail:
+                identity = self.g._splat(i, e.dtype)
+                text = f"{self.vc.prefix}_select_{e.dtype}({self.vc.prefix}_first(left), {text}, {identity})"
+            lines.append(f"const {self.vc.type(e.dtype)} {f} = {text};")
+        return lines + combined(self.vc, s.monoid, vectors, fresh, dtypes, self.ctx)
+
+    # Addresses.
+
+    def at(self, e: Expr, position: str) -> str:
+        """An i64 or bool expression as a C scalar for one lane, whose variable has the text `position`."""
+        def leaf(n: Load | Var | Size) -> str:
+            if isinstance(n, Var) and n.name == self.lane:
+                return position
+            if isinstance(n, Load) and n.index:
+                if n.tensor in self.ctx.plan.local or n.tensor in self.ctx.plan.narrow:
+                    text = f"{self.name(n.tensor)}[l]"
+                else:
+                    text = f"{self.name(n.tensor)}[{self.place(self.ctx.tile(n.tensor), position)}]"
+                return f"({text} != 0)" if n.dtype.kind == "b" else text
+            return self.ctx.leaf(n)
+
+        return Speller(C, leaf).text(e)
+
+    @property
+    def last(self) -> str:
+        return f"({self.c} + left - 1)" if self.tail else f"({self.c} + {self.vc.lanes} - 1)"
+
+    @property
+    def limit(self) -> str:
+        return "left" if self.tail else self.vc.lanes
+
+    def load(self, dtype: DType, pointer: str) -> str:
+        if self.tail:
+            return f"{self.vc.prefix}_loadn_{dtype}({pointer}, left)"
+        return f"{self.vc.prefix}_load_{dtype}({pointer})"
+
+    def run_checks(self, offset: Expr, where: Expr | None) -> tuple[Expr, list[str]] | None:
+        """The step of `offset` along the lanes, and the C conditions under which it and `where` hold for all of them."""
+        moved = motion(offset, self.lane)
+        inside = () if where is None else convex(where, self.lane)
+        if moved is None or inside is None:
+            return None
+        quotients = dict.fromkeys((*moved.quotients, *inside))
+        checks = [f"{self.at(q, self.c)} == {self.at(q, self.last)}" for q in quotients]
+        if where is not None:
+            uniform = self.lane not in variables(where)
+            ends = (self.c,) if uniform else (self.c, self.last)
+            checks += [f"({self.at(where, x)})" for x in ends]
+        return moved.step, checks
+
+    def copy(self, s: Copy) -> list[str]:
+        t = self.ctx.tile(s.tile)
+        dtype = t.dtype
+        tensor = self.ctx.names.get("tensor", s.tensor)
+        fill = s.fill if s.fill is not None else Const(0.0 if dtype.is_float else 0, dtype)
+        checked = self.run_checks(s.offset, s.where)
+        first = self.at(s.offset, self.c)
+        uniform_where = s.where is None or self.lane not in variables(s.where)
+        if checked is not None and uniform_where and checked[0] in (ZERO, ONE) and not _has_quotient(s.offset, self.lane):
+            if checked[0] == ZERO:
+                text = f"{tensor}[{first}]"
+                if s.where is not None:
+                    text = f"{self.at(s.where, self.c)} ? {text} : {self.at(fill, self.c)}"
+                return self.write(s.tile, self.speller.splat(text, dtype))
+            text = self.load(dtype, f"{tensor} + {first}")
+            if s.where is not None:
+                text = f"{self.at(s.where, self.c)} ? {text} : {self.speller.vector(fill)}"
+            return self.write(s.tile, text)
+        self.count += 1
+        name = f"copied{self.count}"
+        lines = [f"{self.vc.type(dtype)} {name} = {self.speller.vector(fill)};"]
+        lines += self._gathered(s, name, tensor, dtype, checked, first)
+        return lines + self.write(s.tile, name)
+
+    def _gathered(self, s: Copy, name: str, tensor: str, dtype: DType, checked: tuple[Expr, list[str]] | None,
+                  first: str) -> list[str]:
+        true = "-1" if dtype.kind == "b" else ""
+        position = f"({self.c} + l)"
+        element = f"{tensor}[{self.at(s.offset, position)}]"
+        element = f"{element} ? {true} : 0" if true else element
+        guard = f"if ({self.at(s.where, position)}) " if s.where is not None else ""
+        slow = f"for (int l = 0; l < {self.limit}; l++) {guard}{name}[l] = {element};"
+        if checked is None:
+            return [slow]
+        step, checks = checked
+        if step == ONE:
+            fast = f"{name} = {self.load(dtype, f'{tensor} + {first}')};"
+        elif step == ZERO:
+            fast = f"{name} = {self.speller.splat(f'{tensor}[{first}]', dtype)};"
+        else:
+            strided = f"{tensor}[at + l * {self.ctx.scalar.text(step, 14)}]"
+            strided = f"{strided} ? {true} : 0" if true else strided
+            fast = f"const int64_t at = {first}; for (int l = 0; l < {self.limit}; l++) {name}[l] = {strided};"
+        if not checks:
+            return ["{", f"  {fast}", "}"]
+        return [f"if ({' && '.join(checks)}) {{ {fast} }}", f"else {slow}"]
+
+    def store(self, s: Store) -> list[str]:
+        dtype = s.value.dtype
+        tensor = self.ctx.names.get("tensor", s.tensor)
+        self.count += 1
+        name = f"value{self.count}"
+        lines = [f"const {self.vc.type(dtype)} {name} = {self.speller.vector(s.value)};"]
+        checked = self.run_checks(s.offset, s.where)
+        position = f"({self.c} + l)"
+        guard = f"if ({self.at(s.where, position)}) " if s.where is not None else ""
+        element = f"{name}[l] != 0" if dtype.kind == "b" else f"{name}[l]"
+        slow = f"for (int l = 0; l < {self.limit}; l++) {guard}{tensor}[{self.at(s.offset, position)}] = {element};"
+        if checked is None or checked[0] != ONE:
+            return [*lines, slow]
+        fast = self._stored(tensor, s, dtype, name)
+        if not checked[1]:
+            return [*lines, fast]
+        if s.where is not None and self.lane not in variables(s.where) and not _has_quotient(s.offset, self.lane):
+            return [*lines, f"{guard}{fast}"]
+        return [*lines, f"if ({' && '.join(checked[1])}) {fast}", f"else {slow}"]
+
+    def _stored(self, tensor: str, s: Store, dtype: DType, name: str) -> str:
+        pointer = f"{tensor} + {self.at(s.offset, self.c)}"
+        if self.tail:
+            return f"{self.vc.prefix}_storen_{dtype}({pointer}, {name}, left);"
+        plain = f"{self.vc.prefix}_store_{dtype}({pointer}, {name});"
+        condition = self.ctx.streamed.get(s.tensor)
+        if condition is None or dtype.kind == "b" or dtype.itemsize != self.vc.width:
+            return plain
+        return f"{{ if ({condition}) {self.vc.prefix}_stream_{dtype}({pointer}, {name}); else {plain} }}"
+
+
+def _has_quotient(offset: Expr, lane: str) -> bool:
+    found = motion(offset, lane)
+    return found is None or bool(found.quotients)
+
+
+def _depths(body: tuple[Stmt, ...], depth: int = 0) -> list[tuple[int, Stmt]]:
+    found: list[tuple[int, Stmt]] = []
+    for s in body:
+        found.append((depth, s))
+        if isinstance(s, For | If):
+            found += _depths(s.body, depth + 1)
+    return found
+
+
+def scalar_statement(ctx: Context, s: Stmt) -> list[str]:
+    """A statement without lanes: it runs once a cell (or once a pass, inside a group's loop)."""
+    text = ctx.scalar.text
+    match s:
+        case Let():
+            return [f"const int64_t {ctx.names.get('var', s.name)} = {text(s.value)};"]
+        case Copy():
+            element = f"{ctx.names.get('tensor', s.tensor)}[{text(s.offset)}]"
+            if s.where is not None:
+                fill = s.fill if s.fill is not None else Const(0.0, ctx.tile(s.tile).dtype)
+                element = f"{text(s.where, 4)} ? {element} : {text(fill, 4)}"
+            return [f"{ctx.names.get('tile', s.tile)} = {element};"]
+        case Map():
+            names = [ctx.names.get("tile", t) for t in s.tiles]
+            if len(names) == 1:
+                return [f"{names[0]} = {text(s.values[0])};"]
+            lines = [f"  const {C.type(v.dtype)} step{k} = {text(v)};" for k, v in enumerate(s.values)]
+            return ["{", *lines, *(f"  {n} = step{k};" for k, n in enumerate(names)), "}"]
+        case Store():
+            guard = "" if s.where is None else f"if ({text(s.where)}) "
+            return [f"{guard}{ctx.names.get('tensor', s.tensor)}[{text(s.offset)}] = {text(s.value)};"]
+    raise AssertionError(f"not a uniform statement: {s}")
+
+
+def array(t: Tile, ctx: Context) -> str:
+    """The declaration of a tile in memory, padded to whole vectors."""
+    count = ctx.pitch(t) * (t.shape[0] if len(t.shape) == 2 else 1)
+    return f"{STORAGE[t.dtype.name]} {ctx.names.get('tile', t.name)}[{count}] __attribute__((aligned(64)));"
+

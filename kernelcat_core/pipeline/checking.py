@@ -1,0 +1,116 @@
+"""Check: what can be shown of a kernel on this machine, fact by fact."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Callable, Iterable
+
+from kernelcat_core.backends.device import Compiled, Description, Device
+from kernelcat_core.errors import Failure, KernelcatError
+from kernelcat_core.numerics.compare import worst
+from kernelcat_core.pipeline import hops
+from kernelcat_core.pipeline.cases import Case
+from kernelcat_core.pipeline.evidence import Evidence
+from kernelcat_core.pipeline.measuring import measure
+from kernelcat_core.schedule.knobs import Config
+
+Progress = Callable[[str], None]
+
+
+@dataclass
+class TargetReport:
+    """What was seen of one target; `rows` are the facts, in the order they were seen."""
+
+    target: str
+    ok: bool = True
+    max_error: float | None = None
+    tolerance: float | None = None
+    message: str = ""
+    rows: list[Evidence] = field(default_factory=list)
+    source_digest: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"target": self.target, "facts": [r.fact for r in self.rows], "ok": self.ok, "max_error": self.max_error,
+                "tolerance": self.tolerance, "message": self.message, "rows": [r.to_dict() for r in self.rows],
+                "source_digest": self.source_digest}
+
+    def fail(self, failure: Failure) -> TargetReport:
+        self.ok = False
+        self.message = f"{failure.code}: {failure.message}"
+        return self
+
+
+def check_target(a: hops.Analysis, target: str, cases: Iterable[Case], config: Config = Config(),
+                 on_progress: Progress | None = None) -> TargetReport:
+    """Render, compile where a vendor's compiler is at hand, run on every case, and measure where the device is real."""
+    say = on_progress or (lambda line: None)
+    try:
+        r = hops.render(a.graph, target, config)
+    except KernelcatError as error:
+        return TargetReport(target).fail(error.to_failure())
+    report = TargetReport(r.target.name, source_digest=r.source.digest)
+    device = hops.device_of(r)
+    about = device.describe()
+    _fact(report, r, "rendered", "", "")
+    say(f"{r.target.name}: compiling")
+    compiled = device.compile(r.source, r.target)
+    if isinstance(compiled, Failure):
+        return report.fail(compiled)
+    if compiled is not None:
+        _fact(report, r, "compiled", compiled.toolchain, _resources(compiled))
+    library = device.library(r.source, r.target)
+    if isinstance(library, Failure):
+        if library.code == "KC-B002":
+            report.message = f"not run: {library.message}"
+            return report
+        return report.fail(library)
+    count = _run_cases(report, r, device, library.path("shared"), cases, say)
+    if not report.ok:
+        return report
+    _fact(report, r, device.runs_as, library.toolchain.label, f"{count} cases", about)
+    if device.runs_as == "executed":
+        say(f"{r.target.name}: measuring")
+        measured = measure(a, r, library.path("shared"))
+        if isinstance(measured, Failure):
+            return report.fail(measured)
+        _fact(report, r, "measured", library.toolchain.label, f"{measured.median_s * 1e3:.4g} ms", about, a)
+    return report
+
+
+def _run_cases(report: TargetReport, r: hops.Rendering, device: Device, library: Any, cases: Iterable[Case], say: Progress
+               ) -> int:
+    count = 0
+    verdicts = []
+    for case in cases:
+        say(f"{r.target.name}: {case.name}")
+        for environment in device.environments():
+            outputs = hops.run(r, library, case.oracle.inputs, case.sizes, environment=environment)
+            if isinstance(outputs, Failure):
+                report.fail(outputs)
+                report.message += f" ({case.name})"
+                return count
+            verdict = worst(list(case.oracle.check(outputs).values()))
+            verdicts.append(verdict)
+            count += 1
+            if not verdict.ok:
+                report.ok = False
+                report.message = f"KC-N001: {verdict.message} ({case.name})"
+                report.max_error, report.tolerance = verdict.max_error, verdict.tolerance
+                return count
+    report.max_error = max((v.max_error for v in verdicts), default=0.0)
+    report.tolerance = max((v.tolerance for v in verdicts), default=0.0)
+    unstable = sum(v.unstable for v in verdicts)
+    if unstable:
+        report.message = f"the formula is unstable on {unstable} of {sum(v.checked for v in verdicts)} elements"
+    return count
+
+
+def _resources(compiled: Compiled) -> str:
+    return "; ".join(f"{k}: {v}" for k, v in compiled.resources.items())
+
+
+def _fact(report: TargetReport, r: hops.Rendering, fact: Any, toolchain: str, detail: str, about: Description | None = None,
+          a: hops.Analysis | None = None) -> None:
+    workload = "" if a is None else hops.workload_text(a)
+    report.rows.append(Evidence(r.source.digest, r.target.name, r.target.arch, toolchain,
+                                "" if about is None else about.name, workload, fact, detail))
