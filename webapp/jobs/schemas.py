@@ -8,6 +8,7 @@ from typing import Any, Literal
 from ninja import Field, Schema
 
 from webapp.common.schemas import ErrorBody
+from webapp.operators.schemas import OperatorSummary
 
 JobKind = Literal["build", "check", "profile", "tune"]
 JobState = Literal["queued", "running", "succeeded", "failed", "cancelled"]
@@ -158,3 +159,57 @@ class QueuePlace(Schema):
 
 class EvidencePage(Schema):
     items: list[EvidenceRow]
+
+
+class JobWithRevision(Schema):
+    """`revision` is that of topic job:{id}: give it as `since` when you subscribe."""
+
+    revision: int
+    snapshot: JobSnapshot
+
+
+class JobChanged(Schema):
+    """Event of job:{id} and workspace:{id}: replace the summary. `outcome` is null until the job is over."""
+
+    type: Literal["job_changed"] = "job_changed"
+    job: JobSummary
+    outcome: dict[str, Any] | None = None
+
+
+class TrialsRecorded(Schema):
+    """Event of job:{id}: put each trial at its index."""
+
+    type: Literal["trials_recorded"] = "trials_recorded"
+    job: JobSummary
+    trials: list[Trial]
+
+
+class LogAppended(Schema):
+    """Event of job:{id}: add the lines whose number is not there yet."""
+
+    type: Literal["log_appended"] = "log_appended"
+    job: JobSummary
+    lines: list[LogLine]
+
+
+class ArtifactAdded(Schema):
+    """Event of job:{id}: replaces an artifact of the same name."""
+
+    type: Literal["artifact_added"] = "artifact_added"
+    job: JobSummary
+    artifact: ArtifactRef
+
+
+class EvidenceAdded(Schema):
+    """Event of job:{id}: add the rows whose id is not there yet."""
+
+    type: Literal["evidence_added"] = "evidence_added"
+    job: JobSummary
+    rows: list[EvidenceRow]
+
+
+class WorkspaceSnapshot(Schema):
+    """Topic workspace:{id}: all operators, and the 50 newest jobs plus all that are not over."""
+
+    operators: list[OperatorSummary]
+    jobs: list[JobSummary]

@@ -48,16 +48,19 @@ static __forceinline__ int kc_barrier(int kind, int predicate, int line) {
   KC_FENCE();
   return all;
 }
-static __forceinline__ void kc_syncwarp(int line, unsigned mask = 0xffffffffu) {
-  KC_FENCE();
-  kc_warp_barrier(mask, line);
-  KC_FENCE();
-}
+struct kc_syncwarp {
+  int line;
+  __forceinline__ void operator()(unsigned mask = 0xffffffffu) const {
+    KC_FENCE();
+    kc_warp_barrier(mask, line);
+    KC_FENCE();
+  }
+};
 #define __syncthreads() ((void)kc_barrier(0, 0, __LINE__))
 #define __syncthreads_count(p) kc_barrier(1, (p) != 0, __LINE__)
 #define __syncthreads_and(p) kc_barrier(2, (p) != 0, __LINE__)
 #define __syncthreads_or(p) kc_barrier(3, (p) != 0, __LINE__)
-#define __syncwarp(...) kc_syncwarp(__LINE__, ##__VA_ARGS__)
+#define __syncwarp kc_syncwarp{__LINE__}
 static inline void __threadfence() {}
 static inline void __threadfence_block() {}
 

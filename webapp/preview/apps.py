@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class PreviewConfig(AppConfig):
+    name = "webapp.preview"
+    label = "preview"

@@ -1,0 +1,49 @@
+"""One preview: ask a child, then add what was stored about the very same source text."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from asgiref.sync import sync_to_async
+
+from webapp.common.checks import shapes_check, source_check
+from webapp.jobs.selectors import evidence_of
+from webapp.preview.pool import ask
+from webapp.preview.schemas import Fact, PreviewAnswer, PreviewRequest
+from webapp.workspaces.models import Workspace
+
+
+async def preview(workspace: Workspace, request: PreviewRequest) -> PreviewAnswer:
+    """Raises WebError: KC-W005 too long, KC-X006 too slow, KC-X007 child died. A wrong formula is an answer."""
+    source_check(request.source)
+    shapes_check(request.shapes)
+    started = time.perf_counter()
+    answer: dict[str, Any] = await ask("preview", request.model_dump(exclude={"request_id"}))
+    made = PreviewAnswer(
+        **answer, request_id=request.request_id, milliseconds=(time.perf_counter() - started) * 1000
+    )
+    await sync_to_async(add_stored_facts)(workspace, made)
+    return made
+
+
+def add_stored_facts(workspace: Workspace, answer: PreviewAnswer) -> None:
+    """Evidence rows whose digest is that of a target's source become facts of that target, each once."""
+    digests = {fact.digest for target in answer.targets for fact in target.facts if fact.digest}
+    rows = evidence_of(workspace, digests) if digests else []
+    for target in answer.targets:
+        own = {fact.digest for fact in target.facts if fact.digest}
+        seen = {(fact.fact, fact.toolchain, fact.device) for fact in target.facts}
+        for row in rows:
+            key = (row.fact, row.toolchain, row.device)
+            if row.digest in own and row.target == target.target and key not in seen:
+                seen.add(key)
+                target.facts.append(
+                    Fact(
+                        fact=row.fact,
+                        digest=row.digest,
+                        toolchain=row.toolchain,
+                        device=row.device,
+                        detail=row.detail,
+                    )
+                )
