@@ -47,7 +47,7 @@ e2e: $(DEV) $(FRONTEND)
 	DJANGO_ALLOW_ASYNC_UNSAFE=true $(PYTEST) -q -p no:xdist tests/e2e
 
 golden: $(DEV) ## Rewrite the golden files from what the code gives now; read the diff.
-	$(PYTEST) -q tests/golden --update-golden
+	$(PYTEST) -q tests/golden tests/architecture/test_errors.py --update-golden
 
 conformance: $(DEV) ## Every target, every kernel, every odd shape.
 	$(PYTEST) -q -n 2 --dist loadfile tests/conformance

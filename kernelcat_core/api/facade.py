@@ -56,13 +56,7 @@ def _onnx(a: hops.Analysis) -> str:
 
 def _tensor(t: Tensor, workload: Mapping[str, int]) -> Report:
     return {"name": t.name, "dtype": t.dtype.name, "shape": [evaluate(d, workload) for d in t.shape],
-            "symbolic": [_dim(d) for d in t.shape]}
-
-
-def _dim(d: Any) -> str:
-    from kernelcat_core.ir.printer import print_expr
-
-    return print_expr(d)
+            "symbolic": [hops.dim_text(d) for d in t.shape]}
 
 
 def _preview_target(a: hops.Analysis, name: str, config: Mapping[str, int], stages: Sequence[str]) -> Report:

@@ -79,15 +79,10 @@ def _step(facts: Facts, a: _Access) -> tuple[Facts, list[Stmt]]:
 
 
 def _queue(facts: Facts, s: Queue, key: str, role: str) -> Facts:
-    """Allocation waits for the last reader, dequeueing for the writer."""
-    waits: tuple[Pipe, Pipe] | None = None
-    if s.step == "alloc":
-        waits = ("V", "MTE2") if role == "in" else ("MTE3", "V")
-    elif s.step == "dequeue":
-        waits = ("MTE2", "V") if role == "in" else ("V", "MTE3")
-    if waits is None:
-        return facts
-    return frozenset(f for f in facts if not (f[0] == key and (f[1], f[3]) == waits))
+    """Allocation waits for the last reader (and so for the writer before it), dequeueing for the writer."""
+    filler, drainer = ("MTE2", "V") if role == "in" else ("V", "MTE3")
+    waits = {"alloc": {(drainer, filler), (filler, filler)}, "dequeue": {(filler, drainer)}}.get(s.step, set())
+    return frozenset(f for f in facts if not (f[0] == key and (f[1], f[3]) in waits))
 
 
 def _accesses(s: Stmt, keys: Mapping[str, str]) -> Iterator[_Access]:

@@ -96,13 +96,15 @@ def vector_definitions(texts: Iterable[str]) -> str:
     order: dict[str, str] = {}
     scalar: dict[str, None] = {}
     classes: set[int] = set()
+    seen: set[str] = set()
 
     def visit(text: str) -> None:
         classes.update(int(w) for w in re.findall(r"\b[vL]([1248])(?:\w*)\b", text) if w)
         for m in _CALL.finditer(text):
             name = m.group(0)
-            if name in order:
+            if name in seen:
                 continue
+            seen.add(name)
             body = _definition(VectorClass(int(m.group(1))), m.group(2))
             visit(body)
             order[name] = body

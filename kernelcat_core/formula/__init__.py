@@ -1,1 +1,13 @@
 """The formula language (docs/notation.md): text to syntax tree to graph."""
+
+from __future__ import annotations
+
+from kernelcat_core.formula import operators as operators
+from kernelcat_core.formula.lower import Lowered, OperatorCall, lower
+from kernelcat_core.formula.parser import parse
+from kernelcat_core.formula.printer import print_formula
+from kernelcat_core.formula.shapes import TensorSpec, parse_shape
+from kernelcat_core.formula.syntax import Formula
+
+__all__ = ["Formula", "Lowered", "OperatorCall", "TensorSpec", "lower", "operators", "parse", "parse_shape",
+           "print_formula"]

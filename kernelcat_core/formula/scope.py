@@ -184,7 +184,7 @@ def _passed(n: Node, whole: bool) -> Iterator[tuple[Name, int]]:
             return
         value = n.args[k] if k < len(n.args) else named.get(p.name)
         if value is None:
-            value = next((v for a, v in named.items() if entry.renames.get(a) == p.name), None)
+            value = next((v for a, v in named.items() if dict(entry.renames).get(a) == p.name), None)
         if p.kind == "tensor" and isinstance(value, Name):
             yield value, p.rank
 

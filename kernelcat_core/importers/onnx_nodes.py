@@ -73,8 +73,14 @@ class Nodes:
             self.list.append(Node("Constant", (), (self._known[key],), (), (value, dtype)))
         return self._known[key]
 
-    def call(self, operator: str, inputs: tuple[str, ...], outputs: tuple[str, ...], domain: str = "",
-             **attributes: Attribute) -> None:
+    def call(
+        self,
+        operator: str,
+        inputs: tuple[str, ...],
+        outputs: tuple[str, ...],
+        domain: str = "",
+        **attributes: Attribute,
+    ) -> None:
         """A node with named outputs."""
         self.list.append(Node(operator, inputs, outputs, tuple(sorted(attributes.items())), None, domain))
 
@@ -101,9 +107,8 @@ def protos(nodes: list[Node]) -> list[Any]:
 
     found = []
     for node in nodes:
-        proto = helper.make_node(
-            node.operator, list(node.inputs), list(node.outputs), domain=node.domain or None, **dict(node.attributes)
-        )
+        proto = helper.make_node(node.operator, list(node.inputs), list(node.outputs), domain=node.domain or None)
+        proto.attribute.extend(helper.make_attribute(name, value) for name, value in node.attributes)
         if node.constant is not None:
             proto.attribute.append(helper.make_attribute("value", _tensor(*node.constant)))
         found.append(proto)

@@ -8,17 +8,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from kernelcat_core.dtypes import BOOL, F64, U8, DType
+from kernelcat_core.dtypes import BOOL, F64, I64, U8, DType
 from kernelcat_core.importers.onnx_nodes import ELEMENT_TYPE, Nodes
 
 Spell = Callable[[Nodes, DType, list[str]], str]
 
 _DIRECT = {
-    "exp": "Exp", "log": "Log", "sqrt": "Sqrt", "sin": "Sin", "cos": "Cos", "tan": "Tan", "asin": "Asin", "acos": "Acos",
-    "atan": "Atan", "sinh": "Sinh", "cosh": "Cosh", "tanh": "Tanh", "asinh": "Asinh", "acosh": "Acosh", "atanh": "Atanh",
-    "erf": "Erf", "neg": "Neg", "abs": "Abs", "isnan": "IsNaN", "isinf": "IsInf", "not": "Not", "not_bits": "BitwiseNot",
-    "add": "Add", "sub": "Sub", "mul": "Mul", "div": "Div", "and_bits": "BitwiseAnd", "or_bits": "BitwiseOr",
-    "xor_bits": "BitwiseXor", "and": "And", "or": "Or", "xor": "Xor", "eq": "Equal", "where": "Where",
+    "exp": "Exp", "log": "Log", "sqrt": "Sqrt", "sin": "Sin", "cos": "Cos", "tan": "Tan", "asin": "Asin",
+    "acos": "Acos", "atan": "Atan", "sinh": "Sinh", "cosh": "Cosh", "tanh": "Tanh", "asinh": "Asinh",
+    "acosh": "Acosh", "atanh": "Atanh", "erf": "Erf", "neg": "Neg", "abs": "Abs", "isnan": "IsNaN", "isinf": "IsInf",
+    "not": "Not", "not_bits": "BitwiseNot", "add": "Add", "sub": "Sub", "mul": "Mul", "div": "Div",
+    "and_bits": "BitwiseAnd", "or_bits": "BitwiseOr", "xor_bits": "BitwiseXor", "and": "And", "or": "Or", "xor": "Xor", "eq": "Equal", "where": "Where",
 }  # fmt: skip
 _ORDER = {"lt": "Less", "le": "LessOrEqual", "gt": "Greater", "ge": "GreaterOrEqual"}
 
@@ -132,7 +132,10 @@ def _mod(n: Nodes, t: DType, a: list[str]) -> str:
 def _floordiv(n: Nodes, t: DType, a: list[str]) -> str:
     """The exact quotient of a - a mod b: no rounding direction is left to choose."""
     quotient = n.emit("Div", n.emit("Sub", a[0], _mod(n, t, a)), a[1])
-    return n.emit("Round", quotient) if t.is_float else quotient
+    if not t.is_float:
+        return quotient
+    by_zero = n.emit("Equal", a[1], _literal(n, t, 0.0))
+    return n.emit("Where", by_zero, n.emit("Div", *a), n.emit("Round", quotient))
 
 
 def _extreme(number: str, logical: str) -> Spell:
@@ -179,8 +182,15 @@ def _copysign(n: Nodes, t: DType, a: list[str]) -> str:
     return n.emit("Where", _negative(n, t, a[1]), n.emit("Neg", size), size)
 
 
+def _pow(n: Nodes, t: DType, a: list[str]) -> str:
+    """Pow takes no integers but i32 and i64."""
+    if t.is_float:
+        return n.emit("Pow", *a)
+    return cast(n, n.emit("Pow", *(cast(n, x, t, I64) for x in a)), I64, t)
+
+
 def _pow_of_two(n: Nodes, t: DType, count: str) -> str:
-    return n.emit("Pow", _literal(n, t, 2), count)
+    return _pow(n, t, [_literal(n, t, 2), count])
 
 
 def _shl(n: Nodes, t: DType, a: list[str]) -> str:
@@ -189,7 +199,9 @@ def _shl(n: Nodes, t: DType, a: list[str]) -> str:
 
 
 def _shr(n: Nodes, t: DType, a: list[str]) -> str:
-    return n.emit("BitShift", *a, direction="RIGHT") if t.kind == "u" else _floordiv(n, t, [a[0], _pow_of_two(n, t, a[1])])
+    return (
+        n.emit("BitShift", *a, direction="RIGHT") if t.kind == "u" else _floordiv(n, t, [a[0], _pow_of_two(n, t, a[1])])
+    )
 
 
 def _ordered(operator: str) -> Spell:
@@ -207,7 +219,7 @@ _COMPOSED: dict[str, Spell] = {
     "exp2": _exp2, "expm1": _expm1, "log1p": _log1p, "log2": _log_to(2.0), "log10": _log_to(10.0), "rsqrt": _rsqrt,
     "cbrt": _cbrt, "floor": _whole("Floor"), "ceil": _whole("Ceil"), "rint": _whole("Round"), "trunc": _trunc,
     "round_half_away": _round_half_away, "sign": _sign, "isfinite": _isfinite, "fmod": _fmod, "mod": _mod,
-    "signbit": lambda n, t, a: _negative(n, t, a[0]), "floordiv": _floordiv, "pow": lambda n, t, a: n.emit("Pow", *a),
+    "signbit": lambda n, t, a: _negative(n, t, a[0]), "floordiv": _floordiv, "pow": _pow,
     "min": _extreme("Min", "And"), "max": _extreme("Max", "Or"), "fmin": _ignoring_nan("Min"),
     "fmax": _ignoring_nan("Max"), "atan2": _atan2, "hypot": _hypot, "copysign": _copysign, "shl": _shl, "shr": _shr,
     "ne": lambda n, t, a: n.emit("Not", n.emit("Equal", *a)), **{k: _ordered(v) for k, v in _ORDER.items()},

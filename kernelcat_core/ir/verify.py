@@ -16,44 +16,14 @@ from kernelcat_core.ir.graph import Axis, Compute, Graph, Primitive, Select, Ten
 Problems = Iterator[str]
 Types = Mapping[str, DType]
 
-_FLOAT_ONLY = frozenset(
-    [
-        "exp",
-        "exp2",
-        "expm1",
-        "log",
-        "log2",
-        "log10",
-        "log1p",
-        "sqrt",
-        "rsqrt",
-        "cbrt",
-        "sin",
-        "cos",
-        "tan",
-        "asin",
-        "acos",
-        "atan",
-        "sinh",
-        "cosh",
-        "tanh",
-        "asinh",
-        "acosh",
-        "atanh",
-        "erf",
-        "div",
-        "atan2",
-        "hypot",
-        "copysign",
-        "signbit",
-        "isnan",
-        "isinf",
-        "isfinite",
-    ]
-)
-_INTEGER_ONLY = frozenset(["not_bits", "and_bits", "or_bits", "xor_bits", "shl", "shr"])
-_BOOL_ONLY = frozenset(["not", "and", "or", "xor"])
-_ANY = frozenset(["eq", "ne", "where", "cast", "min", "max"])
+_FLOAT_ONLY = frozenset((
+    "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "cbrt", "sin", "cos", "tan", "asin",
+    "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "div", "atan2", "hypot", "copysign",
+    "signbit", "isnan", "isinf", "isfinite",
+))  # fmt: skip
+_INTEGER_ONLY = frozenset(("not_bits", "and_bits", "or_bits", "xor_bits", "shl", "shr"))
+_BOOL_ONLY = frozenset(("not", "and", "or", "xor"))
+_ANY = frozenset(["eq", "ne", "lt", "le", "gt", "ge", "where", "cast", "min", "max"])
 
 
 def verify_graph(graph: Graph) -> None:

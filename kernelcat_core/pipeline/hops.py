@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Mapping
@@ -9,14 +10,16 @@ from typing import Any, Mapping
 import numpy as np
 import numpy.typing as npt
 
+from kernelcat_core import debug
 from kernelcat_core import formula as language
 from kernelcat_core.backends import resolve
 from kernelcat_core.backends.device import Device
 from kernelcat_core.backends.manifest import Backend
 from kernelcat_core.codegen.source import Source
 from kernelcat_core.errors import Failure, KernelcatError
-from kernelcat_core.ir.expr import evaluate
+from kernelcat_core.ir.expr import Expr, evaluate
 from kernelcat_core.ir.graph import Graph, Tensor
+from kernelcat_core.ir.printer import print_expr
 from kernelcat_core.ir.tile import TileModule
 from kernelcat_core.runtime.runner import KernelJob, KernelOutcome, TensorSpec, run_kernel
 from kernelcat_core.schedule.knobs import Config, SearchSpace
@@ -39,7 +42,11 @@ class Analysis:
 
     def is_legal(self, sizes: Mapping[str, int]) -> bool:
         """Whether the formula has a value at these sizes."""
-        return self.lowered.allows(sizes)
+        return all(r.holds(sizes) for r in self.lowered.requirements)
+
+    def require(self, sizes: Mapping[str, int]) -> None:
+        """Raise the located error of the first requirement of the formula that these sizes break."""
+        self.lowered.check(sizes)
 
 
 @dataclass(frozen=True)
@@ -57,14 +64,19 @@ def analyse(source: str, shapes: Mapping[str, str] | None = None) -> Analysis:
     """Parse and lower a formula; `shapes` maps input names to texts such as "4096x1024:f32"."""
     specs = {name: language.parse_shape(text) for name, text in (shapes or {}).items()}
     lowered = language.lower(language.parse(source), specs)
-    return Analysis(source, lowered.graph, lowered.bindings, lowered.workload(), lowered)
+    debug.hop("formula", hashlib.sha256(source.encode()).hexdigest(), source)
+    debug.hop("graph", lowered.graph.digest, lowered.graph.text)
+    return Analysis(source, lowered.graph, lowered.bindings, language.default_workload(lowered), lowered)
 
 
 @lru_cache(maxsize=512)
 def _render(graph: Graph, target: Target, config: Config) -> tuple[TileModule, Source, Config]:
     backend, _ = resolve(target.name)
     module = lower_graph(graph, target, config)
-    return module, backend.load_render()(module, target), Config(module.config)
+    debug.hop("tile", module.digest, module.text, target.name)
+    source: Source = backend.load_render()(module, target)
+    debug.hop("source", source.digest, source.text, target.name)
+    return module, source, Config(module.config)
 
 
 def render(graph: Graph, target_name: str, config: Config = Config()) -> Rendering:
@@ -114,6 +126,11 @@ def device_of(rendering: Rendering) -> Device:
 def shape_of(t: Tensor, sizes: Mapping[str, int]) -> tuple[int, ...]:
     """The shape of `t` at the given sizes."""
     return tuple(evaluate(d, sizes) for d in t.shape)
+
+
+def dim_text(d: Expr) -> str:
+    """A dimension as people read it."""
+    return print_expr(d)
 
 
 def output_specs(module: TileModule, sizes: Mapping[str, int]) -> tuple[TensorSpec, ...]:

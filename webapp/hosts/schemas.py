@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from ninja import Schema
 
@@ -17,7 +17,7 @@ class HostTarget(Schema):
 
 
 class HostDetail(Schema):
-    """`online` is true while heartbeats arrive (they expire after 15 s)."""
+    """`online` is true while heartbeats arrive (they expire after 15 s); `last_seen` is when it last changed state."""
 
     name: str
     online: bool
@@ -29,4 +29,13 @@ class HostDetail(Schema):
 
 
 class HostList(Schema):
+    """The answer of GET /api/hosts and the snapshot of topic hosts."""
+
     items: list[HostDetail]
+
+
+class HostChanged(Schema):
+    """Event of topic hosts."""
+
+    type: Literal["host_changed"] = "host_changed"
+    host: HostDetail

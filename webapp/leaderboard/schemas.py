@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from ninja import Schema
 
@@ -56,3 +56,10 @@ class BoardPage(Schema):
 class EntrySource(Schema):
     entry_id: str
     source: str
+
+
+class BoardRanked(Schema):
+    """Event of board:{id}: the whole board after a new entry (entries are few; ranks may all move)."""
+
+    type: Literal["board_ranked"] = "board_ranked"
+    board: BoardDetail

@@ -9,8 +9,9 @@ from kernelcat_core.backends.ascendc.host import host_text, tiling_text
 from kernelcat_core.backends.ascendc.instructions import TABLE
 from kernelcat_core.backends.ascendc.limits import MEMORY_910B
 from kernelcat_core.backends.ascendc.names import Paths, class_name, entry_name, tiling_name
-from kernelcat_core.backends.ascendc.spell import STORAGE, Names
+from kernelcat_core.backends.ascendc.spell import DIALECT, STORAGE, Names
 from kernelcat_core.backends.ascendc.statements import COPY_HELPERS, Statements, queue_name
+from kernelcat_core.codegen.cstyle import helper_text
 from kernelcat_core.codegen.dma import lower
 from kernelcat_core.codegen.dma_ast import DmaProgram
 from kernelcat_core.codegen.source import Source
@@ -27,22 +28,18 @@ def render(module: TileModule, target: Target) -> Source:
     """
     programs = lower(module, TABLE, MEMORY_910B)
     bodies = [_program(module, p) for p in programs]
-    helpers: dict[str, str] = {}
-    for _, statements in bodies:
-        helpers.update({name: COPY_HELPERS[name] for name in statements.helpers})
-        for definition in statements.names.speller.helpers().split("\n__aicore__ "):
-            if definition:
-                text = definition if definition.startswith("__aicore__") else "__aicore__ " + definition
-                helpers.setdefault(text, text)
+    used = {name: None for _, statements in bodies for name in statements.names.speller.used}
+    copies = {name: None for _, statements in bodies for name in statements.helpers}
+    scalar_helpers = helper_text(used, DIALECT)
     paths = Paths(module.name)
     text = "\n".join([
         f"// {module.name} for {target.name}, by KernelCAT. Host side: {paths.tiling}, {paths.host}.",
         '#include "kernel_operator.h"',
-        f'#include "{paths.tiling}"',
         "using namespace AscendC;",
         "",
         "namespace {",
-        *helpers.values(),
+        *(COPY_HELPERS[name] for name in copies),
+        *([scalar_helpers] if scalar_helpers else []),
         "",
         *(line for lines, _ in bodies for line in (*lines, "")),
         "}  // namespace",
@@ -84,9 +81,9 @@ def _parameters(p: DmaProgram) -> list[str]:
 
 def _init(module: TileModule, p: DmaProgram, names: Names) -> Iterator[str]:
     """Sizes, tensors and buffers."""
-    yield f"    __aicore__ inline void Init({', '.join([*_parameters(p), f'const {tiling_name(p.name)} &tiling'])}) {{"
+    yield f"    __aicore__ inline void Init({', '.join([*_parameters(p), *(f'int64_t {names.of(s)}' for s in p.sizes)])}) {{"
     for size in p.sizes:
-        yield f"        {names.of(size)} = tiling.{names.of(size)};"
+        yield f"        this->{names.of(size)} = {names.of(size)};"
     for t in (*p.reads, *p.writes):
         kind = STORAGE[t.dtype.name]
         yield (f"        {names.tensor(t.name)}.SetGlobalBuffer(reinterpret_cast<__gm__ {kind} *>({names.of(t.name)}), "
@@ -150,7 +147,9 @@ def _entry(module: TileModule, p: DmaProgram) -> Iterator[str]:
     parameters = [*_parameters(p), "GM_ADDR workspace", "GM_ADDR tiling"]
     yield f'extern "C" __global__ __aicore__ void {entry_name(p.name)}({", ".join(parameters)}) {{'
     yield f"    GET_TILING_DATA_WITH_STRUCT({tiling_name(p.name)}, sizes, tiling);"
+    yield "    (void)workspace;"
     yield f"    {class_name(p.name)} kernel;"
-    yield f"    kernel.Init({', '.join([*(names.of(t.name) for t in (*p.reads, *p.writes)), 'sizes'])});"
+    arguments = [*(names.of(t.name) for t in (*p.reads, *p.writes)), *(f"sizes.{names.of(s)}" for s in p.sizes)]
+    yield f"    kernel.Init({', '.join(arguments)});"
     yield "    kernel.Process();"
     yield "}"

@@ -60,7 +60,10 @@ class Names:
         return f"{identifier(name)}_gm"
 
     def text(self, e: Expr, level: int = 0) -> str:
-        return self.speller.text(e, level)
+        """`e` in C++; parenthesised when it binds weaker than `level` (see cstyle.Speller)."""
+        text = self.speller.text(e, level)
+        self.speller.used.update((name, None) for name in ("kc_infinity", "kc_nan") if name in text)
+        return text
 
     def typed(self, buffer: str, dtype: DType) -> str:
         """The LocalTensor of a buffer, read as `dtype`."""

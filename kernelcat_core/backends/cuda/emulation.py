@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import tempfile
 from functools import cache
 from pathlib import Path
 
@@ -17,9 +18,9 @@ from kernelcat_core.runtime.toolchain import Binary
 
 _FOLDER = Path(__file__).parent / "twin"
 _RUNTIME_FLAGS = ("-std=c++17", "-O2", "-fvisibility=hidden", "-I.")
-_CHECKS = "-fsanitize=thread,bounds,shift,integer-divide-by-zero"
-_KERNEL_FLAGS = ("-std=c++17", "-O1", "-g1", "-fno-exceptions", "-fno-rtti", "-w", "-I.", _CHECKS, "-nodefaultlibs",
-                 "kc_runtime.s", "-lm", "-lc", "-lgcc")
+_CHECKS = "-fsanitize=thread,bounds,alignment,shift,integer-divide-by-zero"
+_KERNEL_FLAGS = ("-std=c++17", "-O1", "-g1", "-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics", "-w", "-I.",
+                 _CHECKS, "-nodefaultlibs", "kc_runtime.s", "-lm", "-lc", "-lgcc")
 _DYNAMIC_SHARED = re.compile(r"extern\s+__shared__\s+(?:__align__\s*\(\s*\d+\s*\)\s*)?([\w\s]+?)\s+(\w+)\s*\[\s*\]\s*;")
 _PLACE = re.compile(r"; at \+(0x[0-9a-f]+)\]")
 
@@ -65,12 +66,17 @@ def with_line(message: str, library: Path) -> str:
 
 
 def _line_of(address: int, library: Path) -> int | None:
+    """The line of kernel.cu at `address`, as the sandboxed addr2line of binutils knows it; None without that tool."""
     tool = shutil.which("addr2line")
     if tool is None:
         return None
-    argv = (tool, "-i", "-e", str(library), hex(address))
-    done = runner.run_command(runner.CommandJob(argv, readable=(str(library.parent),), timeout_s=10))
+    with tempfile.TemporaryDirectory(prefix="kernelcat-line-") as folder:  # the cache may be closed to other users
+        Path(folder).chmod(0o755)
+        copy = shutil.copy(library, folder)
+        Path(copy).chmod(0o644)
+        job = runner.CommandJob((tool, "-i", "-e", copy, hex(address)), readable=(folder,), timeout_s=10)
+        done = runner.run_command(job)
     if isinstance(done, Failure):
         return None
-    found = re.search(r"kernel\.cu:(\d+)", done.output)
+    found = re.search(r"kernel\.c(?:u|pp):(\d+)", done.output)
     return int(found[1]) if found else None

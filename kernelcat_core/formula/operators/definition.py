@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, Callable, Literal, Mapping, NamedTuple
 
 from kernelcat_core.dtypes import DType
@@ -70,9 +69,13 @@ class Operator:
     build: Callable[..., str]
     signature: str
     aliases: tuple[str, ...] = ()
-    renames: Mapping[str, str] = MappingProxyType({})
+    renames: tuple[tuple[str, str], ...] = ()
     onnx: OnnxNode | None = None
     elementwise: bool = False
+
+    def rank_of(self, p: Parameter, arguments: Mapping[str, Any]) -> int:
+        """The axes of a missing tensor argument; a batch of windows has as many as the kernel size says."""
+        return p.rank
 
     def parameter(self, name: str) -> Parameter | None:
         return next((p for p in self.parameters if p.name == name), None)
@@ -95,7 +98,7 @@ def operator(name: str, *, group: str, summary: str, example: str, aliases: str 
     def register(build: Callable[..., str]) -> Callable[..., str]:
         parameters = tuple(_parameter(p, ranks or {}) for p in inspect.signature(build).parameters.values())
         entry = Operator(name, group, summary, example, parameters, build, _signature(name, parameters),
-                         tuple(aliases.split()), dict(renames or {}), onnx, elementwise)
+                         tuple(aliases.split()), tuple((renames or {}).items()), onnx, elementwise)
         for key in (name, *entry.aliases):
             if key in REGISTRY:
                 raise AssertionError(f"operator {key} is defined twice")

@@ -223,7 +223,7 @@ def test_a_command_sees_its_files_and_leaves_results() -> None:
 
 
 @pytest.mark.parametrize("script", [
-    "cat /etc/passwd", "ls /root", "ls /proc", "echo x > /tmp/escaped", "echo x > ../escaped", "kill -9 1",
+    "cat /etc/passwd", "ls /var", "ls /proc", "echo x > /var/tmp/escaped", "echo x > ../escaped", "kill -9 1",
     "kill -9 -1", "kill -9 $PPID", "mount -t tmpfs x .", "exec 3<>/dev/tcp/127.0.0.1/1"])
 def test_a_command_cannot_leave_its_folder(script: str) -> None:
     outcome = command(script)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from kernelcat_core.errors import KernelcatError
-from kernelcat_core.supervise import processes, redis_server, up
+from kernelcat_core.supervise import processes, redis_server, services
 
 TREE = Path(__file__).parent / "tree.py"
 NAMES = ["front", "inner"] + [f"{service}{suffix}" for service in ("redis", "worker", "web")
@@ -46,8 +46,8 @@ class Tree:
             environment["IN_BETWEEN"] = "1"
         self.started = subprocess.Popen([sys.executable, str(TREE), str(folder), str(redis_server.free_port())],
                                         env=environment, start_new_session=True)
-        deadline = time.monotonic() + 20
-        while time.monotonic() < deadline:
+        deadline = time.monotonic() + 10
+        while time.monotonic() < deadline and self.started.poll() is None:
             present = [name for name in NAMES if (folder / name).exists() and (folder / name).read_text()]
             if len(present) == len(NAMES):
                 break
@@ -114,7 +114,7 @@ def test_a_port_in_use_is_said_before_anything_starts(tmp_path: Path) -> None:
         taken.listen()
         port = taken.getsockname()[1]
         with pytest.raises(KernelcatError) as caught:
-            up.up(port=port, home=tmp_path)
+            services.up(port=port, home=tmp_path)
     assert caught.value.code == "KC-X003"
     assert f"PORT={port + 1}" in caught.value.hint
     assert list(tmp_path.iterdir()) == []

@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-from kernelcat_core.supervise import up
+from kernelcat_core.supervise import services
 
 FOLDER = Path(sys.argv[1])
 STUBBORN = """
@@ -26,15 +26,15 @@ time.sleep(600)
 """
 
 
-def start_services(supervisor: "up._Supervisor", port: int, folder: Path) -> None:
+def start_services(supervisor: "services._Supervisor", port: int, folder: Path) -> None:
     (FOLDER / "inner").write_text(str(os.getpid()))
     for name in ("redis", "worker", "web"):
         supervisor.start(name, (sys.executable, "-c", STUBBORN, str(FOLDER), name, "2", STUBBORN))
 
 
-up._start_services = start_services
-up._GRACE_S = 0.5
-up.redis_server.find_binary = lambda: "none needed"
+services._start_services = start_services
+services._GRACE_S = 0.5
+services.redis_server.find_binary = lambda: "none needed"
 (FOLDER / "front").write_text(str(os.getpid()))
 if os.environ.get("IN_BETWEEN"):  # a stand-in for make: our parent, to be killed
     child = os.fork()
@@ -42,4 +42,4 @@ if os.environ.get("IN_BETWEEN"):  # a stand-in for make: our parent, to be kille
         signal.pause()
     time.sleep(0.2)
     (FOLDER / "front").write_text(str(os.getpid()))
-sys.exit(up.up(port=int(sys.argv[2]), home=FOLDER / "home"))
+sys.exit(services.up(port=int(sys.argv[2]), home=FOLDER / "home"))

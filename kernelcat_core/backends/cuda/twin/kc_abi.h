@@ -1,6 +1,6 @@
 // The calls between a CUDA text that runs on the CPU and the functional model below it.
 //
-// The text is compiled with -fsanitize=thread,bounds,shift,integer-divide-by-zero. No sanitizer library is linked:
+// The text is compiled with -fsanitize=thread,bounds,alignment,shift,integer-divide-by-zero. No sanitizer library is linked:
 // kc_runtime.cpp defines the functions to which those options send every memory access, so that each one is checked
 // against CUDA's rules. The runtime itself is compiled without these options.
 #pragma once

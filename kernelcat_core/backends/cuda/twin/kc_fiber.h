@@ -92,7 +92,7 @@ static void kc_switch(void** save, void* to) {
   swapcontext((ucontext_t*)*save, (ucontext_t*)to);
 }
 static void* fresh_stack(uintptr_t low, size_t bytes, void (*start)()) {
-  ucontext_t* c = (ucontext_t*)low;  // at the low end, which the canary check leaves alone
+  ucontext_t* c = (ucontext_t*)low;
   getcontext(c);
   c->uc_stack.ss_sp = (void*)(low + 4096);
   c->uc_stack.ss_size = bytes - 4096;

@@ -1,4 +1,4 @@
-// The functions that -fsanitize=thread,bounds,shift,integer-divide-by-zero make the compiler call.
+// The functions that -fsanitize=thread,bounds,alignment,shift,integer-divide-by-zero make the compiler call.
 #pragma once
 #include "kc_state.h"
 
@@ -16,11 +16,16 @@ struct Place {  // the layout that the compiler emits for a source position
   const char* file;
   uint32_t line, column;
 };
+struct Mismatch {
+  Place place;
+  const void* type;
+  unsigned char alignment_log2, kind;
+};
 }  // namespace kc
 
 extern "C" {
 void __tsan_init(void) {}
-void __tsan_func_entry(void*) {}
+void __tsan_func_entry(void*) { kc::check_stack((uintptr_t)__builtin_frame_address(0)); }
 void __tsan_func_exit(void) {}
 KC_HOOK(1)
 KC_HOOK(2)
@@ -36,6 +41,9 @@ void* __tsan_memset(void* d, int v, size_t n) { return memset(d, v, n); }
 
 void __ubsan_handle_out_of_bounds(const kc::Place* place, size_t index) {
   kc::fail("array-out-of-bounds", "line %u: subscript %lld leaves its array", place->line, (long long)index);
+}
+void __ubsan_handle_type_mismatch_v1(const kc::Mismatch* m, size_t) {
+  kc::fail("misaligned-access", "line %u: an address that is no multiple of %u", m->place.line, 1u << m->alignment_log2);
 }
 void __ubsan_handle_shift_out_of_bounds(const kc::Place* place, size_t, size_t by) {
   kc::fail("shift-range", "line %u: a shift by %lld leaves its type", place->line, (long long)by);

@@ -10,7 +10,7 @@ extern "C" {
 extern char __start_kc_shared[] __attribute__((weak, visibility("hidden")));
 extern char __stop_kc_shared[] __attribute__((weak, visibility("hidden")));
 extern const char __ehdr_start[] __attribute__((weak, visibility("hidden")));
-extern char _end[] __attribute__((weak));
+extern char _end[] __attribute__((weak, visibility("hidden")));
 }
 
 namespace kc {
@@ -154,7 +154,9 @@ static void examine(const Region& r, Cell& c, uintptr_t a, Access access) {
     snprintf(rule, sizeof rule, "%s-race", kind);
     fail(rule, "it writes %s, which %s read with no barrier between them", where, other(c.read).text);
   }
-  c.written = now(access == kAtomic ? kAtomics : kOne);
+  // A thread's atomic after its own plain write does not make that write known to the others.
+  bool still_plain = !fresh && c.written.who == kOne && c.written.serial == block.serial && c.written.epoch == block.epoch;
+  c.written = now(access == kAtomic && !still_plain ? kAtomics : kOne);
 }
 
 static Region* region_of(uintptr_t a, size_t bytes) {
@@ -188,7 +190,13 @@ static Region* region_of(uintptr_t a, size_t bytes) {
 void check(uintptr_t a, size_t bytes, Access access, void* place) {
   if (!current || a - current->stack < kStack) return;
   fault_place = place;
-  if (access == kRead && !is_shared(a) && a >= (uintptr_t)__ehdr_start && a < (uintptr_t)_end) return;  // constants
+  if (!is_shared(a) && a >= (uintptr_t)__ehdr_start && a < (uintptr_t)_end) {
+    // Variables of the text itself: constants, __device__ variables, and the compiler's one-byte marks that a static
+    // array was constructed. Just past the shared arrays it is more likely a wrong subscript.
+    bool past_shared = a - (shared_static.base + shared_static.bytes) < 4096;
+    bool past_dynamic = a - (uintptr_t)dynamic_memory < sizeof dynamic_memory;
+    if (!past_dynamic && (access == kRead || bytes == 1 || !past_shared)) return;
+  }
   Region* r = region_of(a, bytes);
   if ((bytes & (bytes - 1)) == 0 && a % bytes)
     fail("misaligned-access", "it touches %zu bytes at an address that is no multiple of %zu", bytes, bytes);

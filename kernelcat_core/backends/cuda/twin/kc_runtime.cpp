@@ -26,7 +26,7 @@ static unsigned stack_count;
 static const char* kernel_name = "";
 static void (*kernel_call)(void*);
 static void* kernel_context;
-constexpr uint64_t kCanary = 0x6b65726e656c4341;
+constexpr size_t kSlack = 1 << 20;  // below the lowest stack, so that the hook of an overflowing function can run
 
 const char* thread_name(const Fiber* f, char* text, size_t room) {
   snprintf(text, room, "thread (%u,%u,%u)", f->index.x, f->index.y, f->index.z);
@@ -95,8 +95,6 @@ static void leave() {
   if (me->copy_count)
     fail("async-copy-not-awaited", "it leaves the kernel while %u asynchronous copies are in flight (the first of line %d)",
          me->copy_count, me->copies[0].line);
-  if (*(uint64_t*)me->stack != kCanary)
-    fail("local-memory", "it used more than %zu bytes of local memory", kStack);
   me->state = kDone;
   block.done++;
   Warp& w = warps[me->linear / kWarp];
@@ -116,6 +114,12 @@ static void leave() {
     kc_switch(&me->stack_pointer, host_stack);
   }
   run_next(me);
+}
+
+// Called as a kernel's function starts, its frame already made.
+void check_stack(uintptr_t frame) {
+  if (current && frame - current->stack > kStack)
+    fail("local-memory", "it uses more than %zu bytes of local memory", kStack);
 }
 
 static void start_fiber() {
@@ -141,9 +145,9 @@ static uint64_t random_step(uint64_t* state) {  // xorshift64 (G. Marsaglia, 200
 
 static bool reserve_stacks(unsigned threads) {
   if (threads <= stack_count) return true;
-  if (stacks) munmap(stacks, stack_count * kStack);
-  void* p = mmap(nullptr, threads * kStack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  stacks = p == MAP_FAILED ? nullptr : (char*)p;
+  if (stacks) munmap(stacks - kSlack, stack_count * kStack + kSlack);
+  void* p = mmap(nullptr, threads * kStack + kSlack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  stacks = p == MAP_FAILED ? nullptr : (char*)p + kSlack;
   stack_count = stacks ? threads : 0;
   return stacks != nullptr;
 }
@@ -179,8 +183,7 @@ static void run_block(Order order, uint64_t* seed) {
     f.state = kReady;
     f.line = f.group = 0;
     f.copy_count = 0;
-    *(uint64_t*)f.stack = kCanary;
-    f.stack_pointer = fresh_stack(f.stack, kStack, start_fiber);
+      f.stack_pointer = fresh_stack(f.stack, kStack, start_fiber);
     warps[i / kWarp].fiber[i % kWarp] = &f;
   }
   arrange(threads, order, seed);

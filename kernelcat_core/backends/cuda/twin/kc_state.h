@@ -72,6 +72,7 @@ extern uint32_t launch_first;  // serial of the first block of this launch
 // Ends the launch with an error; does not return when a fiber calls it.
 void fail(const char* rule, const char* format, ...) __attribute__((format(printf, 2, 3)));
 void switch_away();
+void check_stack(uintptr_t frame);
 
 // Memory. `place` is the return address of the access, for the source line.
 enum Access { kRead, kWrite, kAtomic };

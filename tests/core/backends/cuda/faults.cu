@@ -79,12 +79,10 @@ KERNEL shuffle_from_outside_the_mask ARGUMENTS {
 }
 KERNEL barrier_against_shuffle ARGUMENTS {
   float v = X[threadIdx.x];
-  if (threadIdx.x < 32)
+  if (threadIdx.x < 32 || threadIdx.x >= 48)
     __syncthreads();
-  else if (threadIdx.x < 48)
-    v = __shfl_xor_sync(~0u, v, 1);
   else
-    __syncthreads();
+    v = __shfl_xor_sync(~0u, v, 1);
   Y[threadIdx.x] = v;
 }
 KERNEL read_past_the_end ARGUMENTS { Y[threadIdx.x] = X[threadIdx.x + 200]; }
@@ -125,7 +123,7 @@ KERNEL dynamic_shared_past_the_end ARGUMENTS {
 }
 KERNEL misaligned_vector ARGUMENTS {
   float4 v = *(const float4*)(X + 1 + threadIdx.x);
-  Y[threadIdx.x] = v.x;
+  Y[threadIdx.x] = v.x + v.y + v.z + v.w;
 }
 KERNEL copy_without_wait ARGUMENTS {
   __shared__ float s[64];

@@ -1,0 +1,114 @@
+/** The formula editor: own highlighting, completion, problems at their place. */
+import { acceptCompletion, autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from "@codemirror/autocomplete";
+import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
+import { bracketMatching, indentUnit } from "@codemirror/language";
+import { lintGutter, lintKeymap, setDiagnostics } from "@codemirror/lint";
+import { highlightSelectionMatches, search, searchKeymap } from "@codemirror/search";
+import { EditorState } from "@codemirror/state";
+import {
+  drawSelection,
+  EditorView,
+  highlightActiveLine,
+  highlightActiveLineGutter,
+  keymap,
+  lineNumbers,
+  placeholder,
+} from "@codemirror/view";
+import { useEffect, useRef } from "preact/hooks";
+import type { CatalogOperator, ErrorBody } from "../api/generated.gen";
+import { t } from "../i18n";
+import { change } from "./change";
+import { completeFormula } from "./completion";
+import { diagnosticsOf, errorRange } from "./diagnostics";
+import { formula } from "./formula";
+import { look } from "./look";
+import { styleNonce } from "./nonce";
+
+export interface EditorHandle {
+  focus: () => void;
+  goTo: (error: ErrorBody) => void;
+}
+
+interface FormulaEditorProps {
+  text: string;
+  error: ErrorBody | null;
+  operators: () => readonly CatalogOperator[];
+  onChange: (text: string) => void;
+  handle: (handle: EditorHandle) => void;
+}
+
+export function FormulaEditor({ text, error, operators, onChange, handle }: FormulaEditorProps) {
+  const place = useRef<HTMLDivElement>(null);
+  const view = useRef<EditorView | null>(null);
+  const changed = useRef(onChange);
+  changed.current = onChange;
+
+  useEffect(() => {
+    if (!place.current) return;
+    const made = new EditorView({
+      parent: place.current,
+      state: EditorState.create({
+        doc: text,
+        extensions: [
+          styleNonce(),
+          EditorView.contentAttributes.of({ "aria-label": t("editor.label"), spellcheck: "false" }),
+          lineNumbers(),
+          lintGutter(),
+          history(),
+          drawSelection(),
+          highlightActiveLine(),
+          highlightActiveLineGutter(),
+          bracketMatching(),
+          closeBrackets(),
+          highlightSelectionMatches(),
+          search({ top: true }),
+          indentUnit.of("  "),
+          autocompletion({ override: [completeFormula(operators)], icons: false }),
+          placeholder("Y[i,j] = exp(X[i,j]) / sum[k](exp(X[i,k]))"),
+          EditorView.lineWrapping,
+          keymap.of([
+            { key: "Tab", run: acceptCompletion },
+            ...closeBracketsKeymap,
+            ...defaultKeymap.filter((binding) => binding.key !== "Mod-Enter"),
+            ...searchKeymap,
+            ...historyKeymap,
+            ...completionKeymap,
+            ...lintKeymap,
+            indentWithTab,
+          ]),
+          formula(),
+          look,
+          EditorView.updateListener.of((update) => {
+            if (update.docChanged) changed.current(update.state.doc.toString());
+          }),
+        ],
+      }),
+    });
+    view.current = made;
+    handle({
+      focus: () => made.focus(),
+      goTo: (problem) => {
+        made.dispatch({ selection: { anchor: errorRange(made.state.doc, problem).from }, scrollIntoView: true });
+        made.focus();
+      },
+    });
+    return () => made.destroy();
+    // One editor for the life of the page: text and problems are brought in below.
+  }, []);
+
+  useEffect(() => {
+    const held = view.current;
+    if (!held) return;
+    const difference = change(held.state.doc.toString(), text);
+    if (difference) held.dispatch({ changes: difference });
+  }, [text]);
+
+  useEffect(() => {
+    const held = view.current;
+    if (!held) return;
+    const found = diagnosticsOf(held.state.doc, error, (hint) => t("trouble.hint", { hint }));
+    held.dispatch(setDiagnostics(held.state, found));
+  }, [error]);
+
+  return <div class="kc-code kc-formula" ref={place} />;
+}

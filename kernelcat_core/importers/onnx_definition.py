@@ -1,0 +1,109 @@
+"""The ONNX definition of formulas and operators.
+
+It stands in importers, above formula and ir, because both directions share the tables of onnx_nodes and onnx_scalar:
+what a source node means is what its target node means. A formula becomes a model of standard nodes. A formula that is
+one operator call becomes one standard node where the operator names one (`Operator.onnx`), else a call of a
+FunctionProto in the domain "kernelcat" whose body is made of standard nodes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kernelcat_core.dtypes import I64
+from kernelcat_core.formula.lower import Lowered, OperatorCall
+from kernelcat_core.importers.onnx_graph import graph_nodes, shape_text
+from kernelcat_core.importers.onnx_nodes import ELEMENT_TYPE, IR_VERSION, OPSET, Node, Nodes, protos
+from kernelcat_core.ir.graph import Graph, Tensor
+
+if TYPE_CHECKING:
+    import onnx
+
+DOMAIN = "kernelcat"
+
+
+def onnx_model(source: Lowered | Graph, name: str = "formula") -> onnx.ModelProto:
+    """The model of a formula (or of a bare graph, which is never one operator), with its names, dtypes and shapes.
+
+    Sizes are symbolic dimensions. Raises KC-R001 for what standard nodes cannot say.
+    """
+    from onnx import helper
+
+    graph = source if isinstance(source, Graph) else source.graph
+    call = None if isinstance(source, Graph) else source.call
+    imports, functions = [helper.make_opsetid("", OPSET)], []
+    inputs, outputs = [t.name for t in graph.inputs], list(graph.outputs)
+    body = None if call is None else standard_nodes(call, graph)
+    if body is None and call is not None:
+        own = call.operator.name
+        functions = [helper.make_function(DOMAIN, own, inputs, outputs, protos(graph_nodes(graph)), imports)]
+        imports = [*imports, helper.make_opsetid(DOMAIN, 1)]
+        body = [Node(own, tuple(inputs), tuple(outputs), domain=DOMAIN)]
+    elif body is None:
+        body = graph_nodes(graph)
+    types = [[_typed(t) for t in graph.inputs], [_typed(graph.tensors[o]) for o in outputs]]
+    return helper.make_model(
+        helper.make_graph(protos(body), name, *types),
+        opset_imports=imports,
+        functions=functions,
+        ir_version=IR_VERSION,
+        producer_name="kernelcat",
+    )
+
+
+def onnx_text(source: Lowered | Graph, name: str = "formula") -> str:
+    """The model of `onnx_model` in ONNX's text form."""
+    from onnx import printer
+
+    return str(printer.to_text(onnx_model(source, name)))
+
+
+def standard_nodes(call: OperatorCall, graph: Graph) -> list[Node] | None:
+    """The operator's standard node, after constants for the inputs that the operator knows as numbers.
+
+    None where the operator has no such node, or not for these arguments.
+    """
+    hint = call.operator.onnx
+    if hint is None or not hint.applies(call.arguments):
+        return None
+    nodes = Nodes(set(graph.tensors))
+    inputs = [given for name in hint.inputs for given in _given(call, name)]
+    attributes = hint.attributes(call.arguments)
+    for place, name in _later_inputs(hint.op_type, hint.domain):
+        if name in attributes and place >= len(inputs):
+            inputs += [""] * (place - len(inputs))
+            inputs.append(_constant(nodes, attributes.pop(name), graph.tensors[inputs[0]]))
+    while inputs and not inputs[-1]:
+        inputs.pop()
+    tidy = {k: tuple(v) if isinstance(v, list) else v for k, v in attributes.items() if v is not None}
+    nodes.call(hint.op_type, tuple(inputs), graph.outputs, hint.domain, **tidy)
+    return nodes.list
+
+
+def _given(call: OperatorCall, parameter: str) -> list[str]:
+    """The inputs that stand for a parameter: one, "" when it is left out, any number for a variadic one."""
+    if parameter in call.tensors:
+        return [call.tensors[parameter] or ""]
+    several = [n for k, n in call.tensors.items() if n and k.rstrip("0123456789") == parameter and k != parameter]
+    return several or [""]
+
+
+def _later_inputs(op_type: str, domain: str) -> list[tuple[int, str]]:
+    """Places and names of the inputs of a standard node but the first."""
+    from onnx import defs
+
+    schema = defs.get_schema(op_type, OPSET, domain)
+    return list(enumerate(i.name for i in schema.inputs))[1:]
+
+
+def _constant(nodes: Nodes, value: Any, like: Tensor) -> str:
+    """A number of the type of the first input, or a list of i64 (axes, shapes)."""
+    if isinstance(value, tuple | list):
+        return nodes.vector(*value)
+    return nodes.constant(value, like.dtype if isinstance(value, float) else I64)
+
+
+def _typed(tensor: Tensor) -> Any:
+    from onnx import helper
+
+    return helper.make_tensor_value_info(tensor.name, ELEMENT_TYPE[tensor.dtype], [shape_text(d) for d in tensor.shape])

@@ -1,0 +1,93 @@
+"""The Python API as its users write it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import kernelcat
+from kernelcat import KernelBuilder, KernelProfiler, register_op
+
+
+def test_kernel_on_numpy_arrays() -> None:
+    k = kernelcat.kernel("C[i,j] += A[i,k]*B[k,j]")
+    rng = np.random.default_rng(0)
+    for m, n, d in ((3, 5, 7), (64, 33, 129), (1, 1, 1), (0, 4, 2), (2, 3, 0)):
+        a, b = rng.standard_normal((m, d)).astype("f4"), rng.standard_normal((d, n)).astype("f4")
+        np.testing.assert_allclose(k(A=a, B=b), a.astype("f8") @ b, atol=1e-4)
+    assert k.inputs == ("A", "B") and "int64_t" in k.source and k.config and k.evidence
+
+
+def test_several_outputs_and_targets() -> None:
+    x = np.random.default_rng(1).standard_normal((5, 9)).astype("f4")
+    for target in ("c", "a100", "ascend910b"):
+        s, m = kernelcat.kernel("S[i] = sum[j](X[i,j]); M[i] = max[j](X[i,j]) -> S, M", target)(X=x)
+        np.testing.assert_allclose(s, x.sum(1), rtol=1e-4, atol=1e-5)
+        np.testing.assert_array_equal(m, x.max(1))
+
+
+@pytest.mark.parametrize(("arrays", "code"), [
+    ({}, "KC-F020"), ({"A": np.zeros((2, 3), "f4")}, "KC-F020"),
+    ({"A": np.zeros((2, 3), "f4"), "B": np.zeros((4, 5), "f4")}, "KC-F017"),
+    ({"A": np.zeros((2, 3), "f4"), "B": np.zeros(3, "f4")}, "KC-F020"),
+    ({"A": np.zeros((2, 3), "f8"), "B": np.zeros((3, 5), "f4")}, "KC-F020"),
+    ({"A": np.zeros((2, 3), "f4"), "B": np.zeros((3, 5), "f4"), "D": 1}, "KC-F020"),
+])
+def test_wrong_arrays_are_user_errors(arrays: dict[str, object], code: str) -> None:
+    k = kernelcat.kernel("C[i,j] += A[i,k]*B[k,j]")
+    with pytest.raises(kernelcat.KernelcatError) as caught:
+        k(**arrays)
+    assert caught.value.code == code and caught.value.hint
+
+
+def test_errors_have_a_place() -> None:
+    with pytest.raises(kernelcat.KernelcatError) as caught:
+        kernelcat.kernel("Y[i] = X[i]\nZ[i] = Q[i,k]")
+    assert (caught.value.code, caught.value.line) == ("KC-F009", 2) and caught.value.column
+
+
+def test_builder_gives_cuda_source_and_ptx() -> None:
+    b = KernelBuilder(target="a100")
+
+    @b.register_op
+    def scaled_softmax(x, scale: float = 0.5):  # type: ignore[no-untyped-def]
+        """Softmax of a scaled tensor."""
+        return f"Y = softmax({x} * {scale})"
+
+    built = b.build(opt_level="O3")
+    assert built.ok and "__global__" in built.source and built.target == "cuda:sm_80"
+    assert ".visible .entry" in built.ptx if "compiled" in built.facts else built.ptx == ""
+    assert scaled_softmax(scale=2.0).formula == "Y = softmax(x * 2.0)"
+
+
+def test_register_op_with_several_targets() -> None:
+    @kernelcat.register_op
+    def ball_query(radius: float, max_samples: int):  # type: ignore[no-untyped-def]
+        return f"output[i] = gather_nearest(points, {radius}, {max_samples})"
+
+    builds = KernelBuilder(targets=["a100", "ascend910b", "cpu"]).build(ball_query, radius=0.4, max_samples=8)
+    assert set(builds) == {"a100", "ascend910b", "cpu"} and all(b.ok and b.source for b in builds.values())
+    k = ball_query(0.4, 8).kernel("c")
+    points = np.random.default_rng(0).random((50, 3)).astype("f4")
+    found = k(points=points)
+    d = ((points[:, None] - points[None]) ** 2).sum(-1)
+    for row, close in zip(found, d < np.float32(0.4) * np.float32(0.4)):
+        hits = np.flatnonzero(close)[:8]
+        assert list(row[:len(hits)]) == list(hits) and all(row[len(hits):] == hits[0])
+    with pytest.raises(kernelcat.KernelcatError) as caught:
+        KernelBuilder(target="cpu").build(ball_query)
+    assert caught.value.code == "KC-F005" and "max_samples" in caught.value.message
+
+
+def test_free_float_parameters_are_run_time_scalars() -> None:
+    @register_op
+    def scale(x, alpha: float):  # type: ignore[no-untyped-def]
+        return f"Y[i] = {alpha} * {x}[i]"
+
+    k = scale().kernel()
+    np.testing.assert_array_equal(k(x=np.ones(3, "f4"), alpha=2.5), np.full(3, 2.5, "f4"))
+
+
+def test_profiler() -> None:
+    report = KernelProfiler("cpu").profile("Y = softmax(X)", shapes={"X": "256x256:f32"})
+    assert report["median_ms"] > 0 and report["limit_ms"] > 0

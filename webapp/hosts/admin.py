@@ -1,0 +1,5 @@
+from django.contrib import admin
+
+from webapp.hosts.models import Host
+
+admin.site.register(Host)

@@ -1,0 +1,50 @@
+"""Reading hosts."""
+
+from __future__ import annotations
+
+from webapp.hosts.models import Host
+from webapp.hosts.schemas import HostDetail, HostList, HostTarget
+
+
+def host_detail(row: Host) -> HostDetail:
+    announced = row.capabilities
+    return HostDetail(
+        name=row.name,
+        online=row.online,
+        workers=announced.get("workers", 0),
+        running=announced.get("running", 0),
+        targets=[HostTarget(**target) for target in announced.get("targets", [])],
+        machine=announced.get("machine", {}),
+        last_seen=row.last_seen,
+    )
+
+
+def host_list() -> HostList:
+    """All hosts, online ones first."""
+    return HostList(items=[host_detail(row) for row in Host.objects.order_by("-online", "name")])
+
+
+def hosts_for(target: str, *, measuring: bool) -> list[str]:
+    """Names of online hosts that take jobs of the target (that measure it, if asked)."""
+    return [
+        row.name
+        for row in Host.objects.filter(online=True)
+        if any(serves(announced, measuring) for announced in row.capabilities.get("targets", [])
+               if announced["target"] == target)
+    ]
+
+
+def serves(announced: dict[str, list[str]], measuring: bool) -> bool:
+    """Whether a host with this target entry takes its jobs: measuring ones need a real device."""
+    facts = announced.get("facts_possible", [])
+    return "measured" in facts if measuring else bool(facts)
+
+
+def targets_online() -> set[str]:
+    """Targets that at least one online host serves."""
+    return {
+        announced["target"]
+        for row in Host.objects.filter(online=True)
+        for announced in row.capabilities.get("targets", [])
+        if serves(announced, measuring=False)
+    }

@@ -1,0 +1,5 @@
+from django.contrib import admin
+
+from webapp.leaderboard.models import Board
+
+admin.site.register(Board)
