@@ -76,6 +76,7 @@ $(BASE): requirements.lock pyproject.toml | $(BIN)/pip
 	@echo "Installing what requirements.lock names into $(VENV) (a minute or two, once)."
 	$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements.lock
 	$(BIN)/pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@$(BIN)/python -m kernelcat_core.runtime.toolchain
 	@touch $@
 
 $(DEV): requirements-dev.lock $(BASE)

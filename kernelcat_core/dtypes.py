@@ -56,7 +56,8 @@ def _numpy(name: str) -> np.dtype[Any]:
         import ml_dtypes  # NumPy has none of these; the package comes with onnx
 
         names = {"bf16": "bfloat16", "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2", "i4": "int4", "u4": "uint4"}
-        return np.dtype(getattr(ml_dtypes, names[name]))
+        found: np.dtype[Any] = np.dtype(getattr(ml_dtypes, names[name]))
+        return found
     names = {"f": "float", "i": "int", "u": "uint"}
     return np.dtype("bool") if name == "bool" else np.dtype(f"{names[name[0]]}{name[1:]}")
 

@@ -4,21 +4,68 @@ maps become whole-tile instructions, and what has no instruction is done by the 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Callable
 
-from kernelcat_core.codegen.dma_ast import (Assign, Block, Branch, Buffer, CopyIn, CopyOut, Declare, DmaProgram, Loop, Memory,
-                                            Put, Queue, Stmt, Vector, View)
+from kernelcat_core.codegen.dma_ast import (
+    Assign,
+    Block,
+    Branch,
+    Buffer,
+    CopyIn,
+    CopyOut,
+    Declare,
+    DmaProgram,
+    Loop,
+    Memory,
+    Put,
+    Queue,
+    Stmt,
+    Vector,
+    View,
+)
 from kernelcat_core.codegen.dma_sync import insert_syncs
 from kernelcat_core.codegen.dma_table import Table
 from kernelcat_core.codegen.dma_temps import Temps
 from kernelcat_core.codegen.dma_vector import Place, Value, VectorCode
 from kernelcat_core.dtypes import BF16, F16, F32, I64, DType
 from kernelcat_core.errors import KernelcatError
-from kernelcat_core.ir.expr import (ONE, ZERO, Const, Expr, Load, Op, Var, add, cast, ceil_div, index, loads, mul, op, sub,
-                                    substitute, walk)
-from kernelcat_core.ir.tile import (Copy, For, If, Lane, Let, Map, Mma, Reduce, Store, Tile, TileModule, TileProgram, Wait,
-                                    lane_stride, statements)
+from kernelcat_core.ir.expr import (
+    ONE,
+    ZERO,
+    Const,
+    Expr,
+    Load,
+    Op,
+    Var,
+    add,
+    cast,
+    ceil_div,
+    index,
+    loads,
+    mul,
+    op,
+    sub,
+    substitute,
+    walk,
+)
+from kernelcat_core.ir.tile import (
+    Copy,
+    For,
+    If,
+    Lane,
+    Let,
+    Map,
+    Mma,
+    Reduce,
+    Store,
+    Tile,
+    TileModule,
+    TileProgram,
+    Wait,
+    lane_stride,
+    statements,
+)
 from kernelcat_core.ir.tile import Stmt as TileStmt
 
 _FOLDS = {"add": "sum", "max": "max", "min": "min"}
@@ -54,12 +101,20 @@ def _fit(program: TileProgram, sizes: tuple[str, ...], table: Table, memory: Mem
         elif slots > 1:
             chunk, slots = most, 1
         else:
-            raise KernelcatError("KC-S002", f"program {program.name} needs {found.near_bytes} bytes on chip, "
-                                 f"{memory.near_bytes} are there", hint="use smaller blocks")
+            raise KernelcatError(
+                "KC-S002",
+                f"program {program.name} needs {found.near_bytes} bytes on chip, "
+                f"{memory.near_bytes} are there",
+                hint="use smaller blocks",
+            )
 
 
 def _capacities(program: TileProgram) -> list[int]:
-    return [s.lanes[-1].capacity for s in statements(program.body) if isinstance(s, Copy | Map | Reduce | Store) and s.lanes]
+    return [
+        s.lanes[-1].capacity
+        for s in statements(program.body)
+        if isinstance(s, Copy | Map | Reduce | Store) and s.lanes
+    ]
 
 
 class _Lowering:
@@ -89,8 +144,35 @@ class _Lowering:
                 queues[b.queue] = max(queues[b.queue], room)
             else:
                 total += room
-        return DmaProgram(self.program.name, self.program.reads, self.program.writes, self.program.grid, buffers, body, sizes,
-                          self.program.kernel_class, total + sum(queues.values()))
+        return DmaProgram(
+            self.program.name,
+            self.program.reads,
+            self.program.writes,
+            self.program.grid,
+            buffers,
+            body,
+            sizes,
+            self.program.kernel_class,
+            total + sum(queues.values()),
+            self.naturals(body),
+        )
+
+    def naturals(self, body: tuple[Stmt, ...]) -> frozenset[str]:
+        """Grid and loop variables, and extents: statements over them are guarded against empty ones."""
+        found = {a.name for a in self.program.grid}
+        for s in statements(self.program.body):
+            if isinstance(s, Copy | Map | Reduce | Store):
+                found |= {lane.extent.name for lane in s.lanes if isinstance(lane.extent, Var)}
+        stack = list(body)
+        while stack:
+            s_ = stack.pop()
+            if isinstance(s_, Loop):
+                found.add(s_.var)
+            if isinstance(s_, Declare) and s_.name.startswith(("n__", "m__")):
+                found.add(s_.name)
+            if isinstance(s_, Loop | Branch | Block):
+                stack += s_.body
+        return frozenset(found)
 
     # ---- tiles
 
@@ -98,16 +180,25 @@ class _Lowering:
         """Every tile's buffer. Tiles that only one box copy fills become queues, while there are queue buffers left."""
         copies = {s.tile: s for s in statements(self.program.body) if isinstance(s, Copy)}
         written = [t for s in statements(self.program.body) for t in _writes(s)]
-        staged = {f.tile: s.stages for s in statements(self.program.body) if isinstance(s, For)
-                  for f in s.body if isinstance(f, Copy)}
+        staged = {
+            f.tile: s.stages
+            for s in statements(self.program.body)
+            if isinstance(s, For)
+            for f in s.body
+            if isinstance(f, Copy)
+        }
         left = self.memory.queue_buffers
         for t in self.program.tiles:
             if not t.shape:
                 continue
             pitch = self._pitch(t)
-            elements = _round(pitch * (t.shape[0] if len(t.shape) == 2 else 1), self.memory.repeat_bytes // t.dtype.itemsize)
+            elements = _round(
+                pitch * (t.shape[0] if len(t.shape) == 2 else 1), self.memory.repeat_bytes // t.dtype.itemsize
+            )
             if len(t.shape) == 2:
-                elements += self.memory.repeat_bytes // t.dtype.itemsize  # compares read whole repeats of the last row
+                elements += (
+                    self.memory.repeat_bytes // t.dtype.itemsize
+                )  # compares read whole repeats of the last row
             c = copies.get(t.name)
             queued = c is not None and written.count(t.name) == 1 and self._is_box(c) and left > 0
             slots = min(left, self.slots, 2 if staged.get(t.name, 1) > 1 else 1) if queued else 1
@@ -116,10 +207,18 @@ class _Lowering:
             self.rooms[t.name] = _Room(t.name, pitch)
 
     def _pitch(self, t: Tile) -> int:
-        return _round(t.shape[-1], max(1, self.memory.block_bytes // t.dtype.itemsize)) if len(t.shape) == 2 else t.shape[0]
+        return (
+            _round(t.shape[-1], max(1, self.memory.block_bytes // t.dtype.itemsize))
+            if len(t.shape) == 2
+            else t.shape[0]
+        )
 
     def _is_box(self, s: Copy) -> bool:
-        return bool(s.lanes) and s.is_box and not any(n.index for e in (s.offset, s.where, s.fill) if e is not None for n in loads(e))
+        return (
+            bool(s.lanes)
+            and s.is_box
+            and not any(n.index for e in (s.offset, s.where, s.fill) if e is not None for n in loads(e))
+        )
 
     def fresh(self, stem: str) -> str:
         """A scalar name not used before in this program."""
@@ -133,7 +232,11 @@ class _Lowering:
         out: list[Stmt] = []
         for s in body:
             out += self.statement(s)
-        out += [Queue("free", s.tile) for s in body if isinstance(s, Copy) and s.lanes and self.buffers[s.tile].role == "in"]
+        out += [
+            Queue("free", s.tile)
+            for s in body
+            if isinstance(s, Copy) and s.lanes and self.buffers[s.tile].role == "in"
+        ]
         return tuple(out)
 
     def statement(self, s: TileStmt) -> list[Stmt]:
@@ -193,8 +296,11 @@ class _Lowering:
         if not (isinstance(value, Op) and value.name == "min" and isinstance(value.args[0], Const)):
             return False
         block = int(value.args[0].value)
-        return any(value.args[1] == sub(size, mul(Var(v), index(block))) and r == ceil_div(size, block)
-                   for v, r in self.ranges.items() for size in _dividends(r, value.args[1], Var(v), block))
+        return any(
+            value.args[1] == sub(size, mul(Var(v), index(block))) and r == ceil_div(size, block)
+            for v, r in self.ranges.items()
+            for size in _dividends(r, value.args[1], Var(v), block)
+        )
 
     def guarded(self, lanes: tuple[Lane, ...], body: list[Stmt]) -> list[Stmt]:
         """`body` where every extent is positive; vector instructions have no empty form."""
@@ -205,7 +311,9 @@ class _Lowering:
                 condition = more if condition is None else op("and", condition, more)
         return body if condition is None or not body else [Branch(condition, tuple(body))]
 
-    def over(self, lanes: tuple[Lane, ...], emit: Callable[[str, Expr, Expr, Expr | None], list[Stmt]]) -> list[Stmt]:
+    def over(
+        self, lanes: tuple[Lane, ...], emit: Callable[[str, Expr, Expr, Expr | None], list[Stmt]]
+    ) -> list[Stmt]:
         """`emit(lane, start, count, row)` for every row and chunk of the lanes."""
         before: list[Stmt] = []
         extents: list[Expr] = []
@@ -213,8 +321,9 @@ class _Lowering:
             if isinstance(lane.extent, Const | Var):
                 extents.append(lane.extent)
             else:
-                extents.append(Var(self.fresh("n")))
-                before.append(Declare(extents[-1].name, I64, lane.extent))  # type: ignore[union-attr]
+                named = Var(self.fresh("n"))
+                extents.append(named)
+                before.append(Declare(named.name, I64, lane.extent))
         last, n = lanes[-1], extents[-1]
         row = lanes[0].var if len(lanes) == 2 else None
         if last.capacity <= self.chunk:
@@ -232,13 +341,21 @@ class _Lowering:
 
     def copy(self, s: Copy) -> list[Stmt]:
         if not s.lanes:
-            before, value = self.uniform(self.element_of(s.tensor, s.offset, self.program.tile[s.tile].dtype, s.where, s.fill))
+            before, value = self.uniform(
+                self.element_of(s.tensor, s.offset, self.program.tile[s.tile].dtype, s.where, s.fill)
+            )
             return [*before, Assign(s.tile, value)]
         return self.box(s) if self._is_box(s) else self.gather(s)
 
-    def element_of(self, tensor: str, offset: Expr, dtype: DType, where: Expr | None, fill: Expr | None) -> Expr:
+    def element_of(
+        self, tensor: str, offset: Expr, dtype: DType, where: Expr | None, fill: Expr | None
+    ) -> Expr:
         load: Expr = Load(tensor, (offset,), dtype)
-        return load if where is None else Op("where", (where, load, fill if fill is not None else Const(0, dtype)), dtype)
+        return (
+            load
+            if where is None
+            else Op("where", (where, load, fill if fill is not None else Const(0, dtype)), dtype)
+        )
 
     def box(self, s: Copy) -> list[Stmt]:
         """A rectangular copy by the copy pipe; where its (uniform) predicate fails, the fill value instead."""
@@ -251,8 +368,14 @@ class _Lowering:
             assert found is not None
             rows, stride = s.lanes[0].extent, found
         pitch = self.rooms[s.tile].pitch
-        work: list[Stmt] = self.guarded(s.lanes, [CopyIn(self.view(s.tile, None, ZERO), s.tensor, offset, rows,
-                                                         s.lanes[-1].extent, stride, pitch)])
+        work: list[Stmt] = self.guarded(
+            s.lanes,
+            [
+                CopyIn(
+                    self.view(s.tile, None, ZERO), s.tensor, offset, rows, s.lanes[-1].extent, stride, pitch
+                )
+            ],
+        )
         after: list[Stmt] = []
         if s.where is not None:
             more, where = self.uniform(s.where)
@@ -267,8 +390,10 @@ class _Lowering:
     def fill_tile(self, s: Copy) -> list[Stmt]:
         def emit(lane: str, start: Expr, count: Expr, row: Expr | None) -> list[Stmt]:
             code = self.code(lane, start, count, row)
-            code.assign(code.prepare(s.fill if s.fill is not None else Const(0, self.buffers[s.tile].dtype)),
-                        self.view(s.tile, row, start))
+            code.assign(
+                code.prepare(s.fill if s.fill is not None else Const(0, self.buffers[s.tile].dtype)),
+                self.view(s.tile, row, start),
+            )
             return code.close()
 
         return self.over(s.lanes, emit)
@@ -280,11 +405,15 @@ class _Lowering:
         def emit(lane: str, start: Expr, count: Expr, row: Expr | None) -> list[Stmt]:
             code = self.code(lane, start, count, row)
             at = Var(self.fresh("e"))
-            parts = [None if e is None else code.element(code.prepare(e), at) for e in (s.offset, s.where, s.fill)]
+            parts = [
+                None if e is None else code.element(code.prepare(e), at) for e in (s.offset, s.where, s.fill)
+            ]
             offset, where, fill = parts
             assert offset is not None
             view = self.view(s.tile, row, add(start, at))
-            loop = Loop(at.name, ZERO, count, ONE, (Put(view, self.element_of(s.tensor, offset, dtype, where, fill)),))
+            loop = Loop(
+                at.name, ZERO, count, ONE, (Put(view, self.element_of(s.tensor, offset, dtype, where, fill)),)
+            )
             return [*code.close(), loop]
 
         return self.over(s.lanes, emit)
@@ -299,11 +428,13 @@ class _Lowering:
             copies: list[str] = []
             for k, (tile, root) in enumerate(zip(s.tiles, roots, strict=True)):
                 target = self.view(tile, row, start)
-                if not any(n.tensor == tile for later in s.values[k + 1:] for n in loads(later)):
+                if not any(n.tensor == tile for later in s.values[k + 1 :] for n in loads(later)):
                     code.assign(root, target)
                     continue
                 value = code.value(root)
-                if value.view is not None and not value.temp:  # another tile, which may be written before this is stored
+                if (
+                    value.view is not None and not value.temp
+                ):  # another tile, which may be written before this is stored
                     kept = self.temps.take(value.view.dtype)
                     copies.append(kept)
                     code.move(View(kept, value.view.dtype, ZERO), value.view)
@@ -323,49 +454,80 @@ class _Lowering:
         if len(values) == 1:
             return [*code.close(), Assign(s.tiles[0], values[0])]
         held = [Var(self.fresh("v"), v.dtype) for v in values]
-        return [*code.close(), Block((*(Declare(h.name, h.dtype, v) for h, v in zip(held, values, strict=True)),
-                                      *(Assign(t, h) for t, h in zip(s.tiles, held, strict=True))))]
+        return [
+            *code.close(),
+            Block(
+                (
+                    *(Declare(h.name, h.dtype, v) for h, v in zip(held, values, strict=True)),
+                    *(Assign(t, h) for t, h in zip(s.tiles, held, strict=True)),
+                )
+            ),
+        ]
 
     def reduce(self, s: Reduce) -> list[Stmt]:
         """Rank-1: into scalar variables. Rank-2: each row into scalar variables, then into the rank-1 tiles."""
         if len(s.lanes) == 1:
             states = [Var(t, d) for t, d in zip(s.tiles, s.monoid.state, strict=True)]
-            return [*(Assign(v.name, i) for v, i in zip(states, s.monoid.identity, strict=True)),
-                    *self.over(s.lanes, lambda lane, start, count, row: self.fold(s, states, lane, start, count, row))]
+            return [
+                *(Assign(v.name, i) for v, i in zip(states, s.monoid.identity, strict=True)),
+                *self.over(
+                    s.lanes, lambda lane, start, count, row: self.fold(s, states, lane, start, count, row)
+                ),
+            ]
         states = [Var(self.fresh("r"), d) for d in s.monoid.state]
-        inner: list[Stmt] = [Declare(v.name, v.dtype, i, False) for v, i in zip(states, s.monoid.identity, strict=True)]
+        inner: list[Stmt] = [
+            Declare(v.name, v.dtype, i, False) for v, i in zip(states, s.monoid.identity, strict=True)
+        ]
         row = s.lanes[0].var
-        inner += self.over((s.lanes[1],), lambda lane, start, count, _: self.fold(s, states, lane, start, count, row))
+        inner += self.over(
+            (s.lanes[1],), lambda lane, start, count, _: self.fold(s, states, lane, start, count, row)
+        )
         inner += [Put(self.view(t, None, row), v) for t, v in zip(s.tiles, states, strict=True)]
         return [Loop(row.name, ZERO, s.lanes[0].extent, ONE, tuple(inner))]
 
-    def fold(self, s: Reduce, states: list[Var], lane: str, start: Expr, count: Expr, row: Expr | None) -> list[Stmt]:
+    def fold(
+        self, s: Reduce, states: list[Var], lane: str, start: Expr, count: Expr, row: Expr | None
+    ) -> list[Stmt]:
         """states = combine(states, elements of this chunk)."""
         code = self.code(lane, start, count, row)
         roots = [code.prepare(e) for e in s.elements]
         combine = s.monoid.combine[0]
         name = _FOLDS.get(combine.name) if isinstance(combine, Op) and len(states) == 1 else None
-        if name is not None and self.table.find("reduce", name, states[0].dtype.name) and code.varies(roots[0]):
+        if (
+            name is not None
+            and self.table.find("reduce", name, states[0].dtype.name)
+            and code.varies(roots[0])
+        ):
             source = code.value(roots[0]).view
             assert source is not None
             self.temps.reduces = True
             result = View("result", states[0].dtype, ZERO)
-            code.out.append(Vector(f"reduce_{name}", result, (source,), (), count, work=View("work", states[0].dtype, ZERO)))
+            code.out.append(
+                Vector(
+                    f"reduce_{name}", result, (source,), (), count, work=View("work", states[0].dtype, ZERO)
+                )
+            )
             part: Expr = Load("result", (ZERO,), states[0].dtype)
             return [*code.close(), Assign(states[0].name, substitute(combine, {"a0": states[0], "b0": part}))]
         at = Var(self.fresh("e"))
         items = [code.element(r, at) for r in roots]
         lanes = [Var(self.fresh("v"), i.dtype) for i in items]
-        names: dict[str, Expr] = {f"a{k}": v for k, v in enumerate(states)} | {f"b{k}": v for k, v in enumerate(lanes)}
+        names: dict[str, Expr] = {}
+        for k, (a, b) in enumerate(zip(states, lanes, strict=True)):
+            names |= {f"a{k}": a, f"b{k}": b}
         merged = [substitute(c, names) for c in s.monoid.combine]
         for e in merged:
             for n in walk(e):
                 if isinstance(n, Op) and n.args[0].dtype.is_float and n.name not in self.table.scalar_ops:
-                    raise KernelcatError("KC-R001", f"the fold {s.monoid.name} needs {n.name}, which the scalar unit lacks")
+                    raise KernelcatError(
+                        "KC-R001", f"the fold {s.monoid.name} needs {n.name}, which the scalar unit lacks"
+                    )
         held = [Var(self.fresh("v"), v.dtype) for v in states]
-        body = (*(Declare(v.name, v.dtype, i) for v, i in zip(lanes, items, strict=True)),
-                *(Declare(h.name, h.dtype, m) for h, m in zip(held, merged, strict=True)),
-                *(Assign(v.name, h) for v, h in zip(states, held, strict=True)))
+        body: tuple[Stmt, ...] = (
+            *(Declare(v.name, v.dtype, i) for v, i in zip(lanes, items, strict=True)),
+            *(Declare(h.name, h.dtype, m) for h, m in zip(held, merged, strict=True)),
+            *(Assign(v.name, h) for v, h in zip(states, held, strict=True)),
+        )
         return [*code.close(), Loop(at.name, ZERO, count, ONE, body)]
 
     def mma(self, s: Mma) -> list[Stmt]:
@@ -397,8 +559,15 @@ class _Lowering:
             right = cast(Load(s.b, (add(mul(k, index(self.rooms[s.b].pitch)), at),), b.dtype), c.dtype)
             total = op("add", Load(s.c, (cell,), c.dtype), op("mul", factor(c.dtype), right))
             put = Put(View(self.rooms[s.c].buffer, c.dtype, cell), total)
-            return [Loop(m.name, ZERO, s.m.extent, ONE, (Loop(k.name, ZERO, s.k.extent, ONE, (
-                Loop(lane, ZERO, count, ONE, (put,)),)),))]
+            return [
+                Loop(
+                    m.name,
+                    ZERO,
+                    s.m.extent,
+                    ONE,
+                    (Loop(k.name, ZERO, s.k.extent, ONE, (Loop(lane, ZERO, count, ONE, (put,)),)),),
+                )
+            ]
 
         emit = vector if c.dtype == F32 and a.dtype in narrow and b.dtype in narrow else scalar
         return self.guarded((s.m, s.k), self.over((s.n,), emit))
@@ -411,15 +580,23 @@ class _Lowering:
         if not s.lanes:
             body = self.store_one(s, tensor.dtype)
         elif s.is_box and not any(n.index for n in loads(s.offset)):
-            body = self.over(s.lanes, lambda lane, start, count, row: self.store_chunk(s, tensor.dtype, lane, start, count, row))
+            body = self.over(
+                s.lanes,
+                lambda lane, start, count, row: self.store_chunk(s, tensor.dtype, lane, start, count, row),
+            )
         else:
-            return self.over(s.lanes, lambda lane, start, count, row: self.scatter(s, tensor.dtype, lane, start, count, row))
+            return self.over(
+                s.lanes,
+                lambda lane, start, count, row: self.scatter(s, tensor.dtype, lane, start, count, row),
+            )
         if s.where is None:
             return body
         before, where = self.uniform(s.where)
         return [*before, Branch(where, tuple(body))]
 
-    def store_chunk(self, s: Store, dtype: DType, lane: str, start: Expr, count: Expr, row: Expr | None) -> list[Stmt]:
+    def store_chunk(
+        self, s: Store, dtype: DType, lane: str, start: Expr, count: Expr, row: Expr | None
+    ) -> list[Stmt]:
         """Compute into an output buffer and copy it out."""
         out = f"out_{dtype}"
         self.buffers.setdefault(out, Buffer(out, dtype, self.chunk, "out", self.slots, "out"))
@@ -427,8 +604,19 @@ class _Lowering:
         code.assign(code.prepare(s.value), View(out, dtype, ZERO))
         offset = add(substitute(s.offset, {lane: ZERO}), start)
         more, place = self.uniform(offset)
-        return [Block((Queue("alloc", out), *code.close(), Queue("enqueue", out), Queue("dequeue", out), *more,
-                       CopyOut(s.tensor, place, View(out, dtype, ZERO), ONE, count, ZERO, 0), Queue("free", out)))]
+        return [
+            Block(
+                (
+                    Queue("alloc", out),
+                    *code.close(),
+                    Queue("enqueue", out),
+                    Queue("dequeue", out),
+                    *more,
+                    CopyOut(s.tensor, place, View(out, dtype, ZERO), ONE, count, ZERO, 0),
+                    Queue("free", out),
+                )
+            )
+        ]
 
     def stage(self, dtype: DType) -> View:
         name = f"stage_{dtype}"
@@ -441,7 +629,9 @@ class _Lowering:
         more, offset = self.uniform(s.offset)
         return [*before, *more, Put(stage, value), CopyOut(s.tensor, offset, stage, ONE, ONE, ZERO, 0)]
 
-    def scatter(self, s: Store, dtype: DType, lane: str, start: Expr, count: Expr, row: Expr | None) -> list[Stmt]:
+    def scatter(
+        self, s: Store, dtype: DType, lane: str, start: Expr, count: Expr, row: Expr | None
+    ) -> list[Stmt]:
         """One address an element: each goes through a staging block and a copy of its own."""
         stage = self.stage(dtype)
         code = self.code(lane, start, count, row)
@@ -477,4 +667,3 @@ def _dividends(extent: Expr, left: Expr, var: Var, block: int) -> list[Expr]:
     if isinstance(left, Op) and left.name == "sub" and left.args[1] == step:
         return [left.args[0]]
     return []
-

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from kernelcat_core.dtypes import DType
@@ -172,7 +172,8 @@ Stmt = Declare | Assign | Loop | Branch | Vector | Put | CopyIn | CopyOut | Queu
 
 @dataclass(frozen=True)
 class DmaProgram:
-    """One launch. `body` runs for each cell; cell variables are the grid axes' names."""
+    """One launch. `body` runs for each cell; cell variables are the grid axes' names. `naturals` are the variables that
+    are never negative where they are used; `near_bytes` is the on-chip memory that the buffers take."""
 
     name: str
     reads: tuple[Tensor, ...]
@@ -182,4 +183,5 @@ class DmaProgram:
     body: tuple[Stmt, ...]
     sizes: tuple[str, ...]
     kernel_class: str = "fallback"
-    near_bytes: int = field(default=0)
+    near_bytes: int = 0
+    naturals: frozenset[str] = frozenset()

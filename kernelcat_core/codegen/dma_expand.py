@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Callable
+from collections.abc import Callable
 
 from kernelcat_core.dtypes import BOOL, DType
 from kernelcat_core.ir.expr import Const, Expr, Op, op, transform
@@ -21,7 +21,9 @@ def _rsqrt(x: Expr) -> Expr:
 
 def _sign(x: Expr) -> Expr:
     zero = _number(0.0, x)
-    return op("where", op("gt", x, zero), _number(1.0, x), op("where", op("lt", x, zero), _number(-1.0, x), x))
+    return op(
+        "where", op("gt", x, zero), _number(1.0, x), op("where", op("lt", x, zero), _number(-1.0, x), x)
+    )
 
 
 def _exp2(x: Expr) -> Expr:
@@ -72,7 +74,9 @@ def _hypot(x: Expr, y: Expr) -> Expr:
 def _signbit(x: Expr) -> Expr:
     """x < 0, or 1 / x < 0 for the zeros; the sign of a NaN is not seen."""
     zero = _number(0.0, x)
-    return op("or", op("lt", x, zero), op("and", op("eq", x, zero), op("lt", op("div", _number(1.0, x), x), zero)))
+    return op(
+        "or", op("lt", x, zero), op("and", op("eq", x, zero), op("lt", op("div", _number(1.0, x), x), zero))
+    )
 
 
 def _copysign(x: Expr, y: Expr) -> Expr:
@@ -111,25 +115,45 @@ def _fmax(a: Expr, b: Expr) -> Expr:
     return op("where", _isnan(a), b, op("where", _isnan(b), a, op("max", a, b)))
 
 
+def _signs_differ(r: Expr, b: Expr) -> Expr:
+    """Whether a remainder that is not zero has another sign than the divisor."""
+    zero = _number(0.0, r)
+    return op("and", op("ne", r, zero), op("xor", op("lt", r, zero), op("lt", b, zero)))
+
+
 def _mod(a: Expr, b: Expr) -> Expr:
     """The remainder with the divisor's sign."""
-    zero = _number(0.0, a)
     r = op("fmod", a, b)
-    differs = op("xor", op("lt", r, zero), op("lt", b, zero))
-    moved = op("where", differs, op("add", r, b), r)
-    return op("where", op("eq", r, zero), _copysign(zero, b), moved)
+    moved = op("where", _signs_differ(r, b), op("add", r, b), r)
+    return op("where", op("eq", r, _number(0.0, a)), _copysign(_number(0.0, a), b), moved)
 
 
 def _floordiv(a: Expr, b: Expr) -> Expr:
-    """(a - mod(a, b)) / b is a whole number but for its rounding."""
-    q = op("rint", op("div", op("sub", a, _mod(a, b)), b))
+    """The truncated quotient (a - r) / b, whole but for its rounding, and one less where the signs ask for it."""
+    r = op("fmod", a, b)
+    q = op("rint", op("div", op("sub", a, r), b))
+    q = op("where", _signs_differ(r, b), op("sub", q, _number(1.0, a)), q)
     return op("where", op("eq", b, _number(0.0, a)), op("div", a, b), q)
 
 
 _RULES: dict[str, Callable[..., Expr]] = {
-    "rsqrt": _rsqrt, "sign": _sign, "exp2": _exp2, "expm1": _expm1, "log1p": _log1p, "cbrt": _cbrt, "hypot": _hypot,
-    "signbit": _signbit, "copysign": _copysign, "atan2": _atan2, "isnan": _isnan, "isinf": _isinf, "isfinite": _isfinite,
-    "fmin": _fmin, "fmax": _fmax, "mod": _mod, "floordiv": _floordiv,
+    "rsqrt": _rsqrt,
+    "sign": _sign,
+    "exp2": _exp2,
+    "expm1": _expm1,
+    "log1p": _log1p,
+    "cbrt": _cbrt,
+    "hypot": _hypot,
+    "signbit": _signbit,
+    "copysign": _copysign,
+    "atan2": _atan2,
+    "isnan": _isnan,
+    "isinf": _isinf,
+    "isfinite": _isfinite,
+    "fmin": _fmin,
+    "fmax": _fmax,
+    "mod": _mod,
+    "floordiv": _floordiv,
 }
 
 

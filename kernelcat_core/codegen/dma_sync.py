@@ -7,10 +7,24 @@ order for the pipes that they connect. Loops are analysed until their entry fact
 
 from __future__ import annotations
 
-from typing import Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
-from kernelcat_core.codegen.dma_ast import (Assign, Block, Branch, Buffer, CopyIn, CopyOut, Declare, Loop, Pipe, Put, Queue,
-                                            Stmt, Sync, Vector)
+from kernelcat_core.codegen.dma_ast import (
+    Assign,
+    Block,
+    Branch,
+    Buffer,
+    CopyIn,
+    CopyOut,
+    Declare,
+    Loop,
+    Pipe,
+    Put,
+    Queue,
+    Stmt,
+    Sync,
+    Vector,
+)
 from kernelcat_core.ir.expr import Expr, Load, walk
 
 Fact = tuple[str, Pipe, bool, Pipe]
@@ -37,7 +51,9 @@ def insert_syncs(body: tuple[Stmt, ...], buffers: tuple[Buffer, ...]) -> tuple[S
         entry |= leave
 
 
-def _run(body: tuple[Stmt, ...], facts: Facts, keys: Mapping[str, str], roles: Mapping[str, str]) -> tuple[tuple[Stmt, ...], Facts]:
+def _run(
+    body: tuple[Stmt, ...], facts: Facts, keys: Mapping[str, str], roles: Mapping[str, str]
+) -> tuple[tuple[Stmt, ...], Facts]:
     out: list[Stmt] = []
     for s in body:
         for access in _accesses(s, keys):
@@ -73,15 +89,22 @@ def _step(facts: Facts, a: _Access) -> tuple[Facts, list[Stmt]]:
     for source in sources:
         # What the scalar unit has waited for is over for everything that it issues later.
         facts = frozenset(f for f in facts if f[1] != source or (a.pipe != "S" and f[3] != a.pipe))
-    fresh = {(b, a.pipe, wrote, p) for wrote, touched in ((False, a.reads), (True, a.writes)) for b in touched for p in PIPES
-             if not a.pipe == p == "S"}
+    fresh = {
+        (b, a.pipe, wrote, p)
+        for wrote, touched in ((False, a.reads), (True, a.writes))
+        for b in touched
+        for p in PIPES
+        if not a.pipe == p == "S"
+    }
     return facts | fresh, [Sync(source, a.pipe) for source in sorted(sources)]
 
 
 def _queue(facts: Facts, s: Queue, key: str, role: str) -> Facts:
     """Allocation waits for the last reader (and so for the writer before it), dequeueing for the writer."""
     filler, drainer = ("MTE2", "V") if role == "in" else ("V", "MTE3")
-    waits = {"alloc": {(drainer, filler), (filler, filler)}, "dequeue": {(filler, drainer)}}.get(s.step, set())
+    waits = {"alloc": {(drainer, filler), (filler, filler)}, "dequeue": {(filler, drainer)}}.get(
+        s.step, set()
+    )
     return frozenset(f for f in facts if not (f[0] == key and (f[1], f[3]) in waits))
 
 
@@ -94,7 +117,9 @@ def _accesses(s: Stmt, keys: Mapping[str, str]) -> Iterator[_Access]:
     match s:
         case Vector():
             writes = {keys[s.target.buffer]} | ({keys[s.work.buffer]} if s.work is not None else set())
-            reads = {keys[v.buffer] for v in s.sources} | ({keys[s.target.buffer]} if s.op == "axpy" else set())
+            reads = {keys[v.buffer] for v in s.sources} | (
+                {keys[s.target.buffer]} if s.op == "axpy" else set()
+            )
             yield _Access("V", reads, writes)
         case CopyIn():
             yield _Access("MTE2", set(), {keys[s.target.buffer]})

@@ -6,14 +6,14 @@ bit mask. What the vector unit cannot do goes through the scalar unit, element b
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Callable, Mapping
 
 from kernelcat_core.codegen.dma_ast import Declare, Loop, Put, Stmt, Vector, View
 from kernelcat_core.codegen.dma_expand import expand
 from kernelcat_core.codegen.dma_table import Table
 from kernelcat_core.codegen.dma_temps import Temps
-from kernelcat_core.dtypes import BOOL, F16, F32, I8, I16, I32, I64, U8, DType
+from kernelcat_core.dtypes import BOOL, F16, F32, I8, I16, I32, U8, DType
 from kernelcat_core.errors import KernelcatError
 from kernelcat_core.ir.expr import ONE, ZERO, Const, Expr, Load, Op, Var, add, cast, index, op
 
@@ -42,9 +42,7 @@ class Place:
 
 def padded(count: Expr, lanes: int) -> Expr:
     """`count` rounded up to a multiple of `lanes`, a power of two."""
-    if isinstance(count, Const):
-        return index(-(-int(count.value) // lanes) * lanes)
-    return Op("and_bits", (add(count, index(lanes - 1)), index(-lanes)), I64)
+    return op("mul", op("floordiv", add(count, index(lanes - 1)), index(lanes)), index(lanes))
 
 
 class VectorCode:
@@ -53,8 +51,16 @@ class VectorCode:
     `lane` is None for rank-0 statements. `fresh` names variables; statements go to `out`.
     """
 
-    def __init__(self, table: Table, temps: Temps, places: Mapping[str, Place], lane: str | None, start: Expr, count: Expr,
-                 fresh: Callable[[str], str]) -> None:
+    def __init__(
+        self,
+        table: Table,
+        temps: Temps,
+        places: Mapping[str, Place],
+        lane: str | None,
+        start: Expr,
+        count: Expr,
+        fresh: Callable[[str], str],
+    ) -> None:
         self.table, self.temps, self.places, self.lane = table, temps, places, lane
         self.start, self.count, self.fresh = start, count, fresh
         self.out: list[Stmt] = []
@@ -125,13 +131,17 @@ class VectorCode:
         """Copy elements between buffers of one dtype."""
         dtype = target.dtype
         if dtype.itemsize == 1:
-            self._loop(lambda at: [Put(_shift(target, at), Load(source.buffer, (add(source.offset, at),), dtype))])
+            self._loop(
+                lambda at: [Put(_shift(target, at), Load(source.buffer, (add(source.offset, at),), dtype))]
+            )
         elif dtype.itemsize == 8:
             pairs = op("mul", self.count, index(2))
             halves = [View(v.buffer, I32, op("mul", v.offset, index(2))) for v in (target, source)]
             self.out.append(Vector("move", halves[0], (halves[1],), count=pairs))
         else:
-            plain = dtype if dtype.name in ("f32", "f16", "i32", "i16") else I16 if dtype.itemsize == 2 else I32
+            plain = (
+                dtype if dtype.name in ("f32", "f16", "i32", "i16") else I16 if dtype.itemsize == 2 else I32
+            )
             self._emit("move", _as(target, plain), (_as(source, plain),))
 
     # ---- scalar unit
@@ -177,8 +187,11 @@ class VectorCode:
             return Load(place.buffer, (add(add(place.base, self.start), at),), e.dtype)
         assert isinstance(e, Op)
         if self._scalar_legal(e):
-            return op(e.name, *(self.element(a, at) for a in e.args)) if e.name != "cast" else cast(
-                self.element(e.args[0], at), e.dtype)
+            return (
+                op(e.name, *(self.element(a, at) for a in e.args))
+                if e.name != "cast"
+                else cast(self.element(e.args[0], at), e.dtype)
+            )
         if not self._vector_legal(e):
             raise _unsupported(e)
         found = self.value(e)
@@ -295,19 +308,20 @@ class VectorCode:
         views = [m.view for m, _ in masks]
         assert all(v is not None for v in views)
         words = [View(v.buffer, I16, ZERO) for v in views if v is not None]
-        count = op("floordiv", padded(self.count, MASK_LANES), index(16))
-        if not isinstance(count, Const):
-            count = Op("shr", (padded(self.count, MASK_LANES), index(4)), I64)
+        groups = op("floordiv", add(self.count, index(MASK_LANES - 1)), index(MASK_LANES))
+        count = op("mul", groups, index(MASK_LANES // 16))
         temp = self.temps.take(F32)
         target = View(temp, I16, ZERO)
         name = {"ne": "xor", "eq": "xnor"}.get(e.name, e.name)
         if name in ("xor", "xnor"):
             spare = self.temps.take(F32)
             other = View(spare, I16, ZERO)
-            self.out += [Vector("or_bits", target, (words[0], words[1]), count=count),
-                         Vector("and_bits", other, (words[0], words[1]), count=count),
-                         Vector("not_bits", other, (other,), count=count),
-                         Vector("and_bits", target, (target, other), count=count)]
+            self.out += [
+                Vector("or_bits", target, (words[0], words[1]), count=count),
+                Vector("and_bits", other, (words[0], words[1]), count=count),
+                Vector("not_bits", other, (other,), count=count),
+                Vector("and_bits", target, (target, other), count=count),
+            ]
             if name == "xnor":
                 self.out.append(Vector("not_bits", target, (target,), count=count))
             self.temps.give(spare)
@@ -325,7 +339,9 @@ class VectorCode:
             return self._logic_where(e)
         mask, spare = self._mask(self.value(c))
         x, y = self.value(a), self.value(b)
-        dtype = F32 if e.dtype == I32 else e.dtype  # Select moves bits: a 32-bit integer is as good as a float
+        dtype = (
+            F32 if e.dtype == I32 else e.dtype
+        )  # Select moves bits: a 32-bit integer is as good as a float
         left, lt = self._spread(x, e.dtype)
         assert mask.view is not None
         if y.uniform is not None and e.dtype != I32:
@@ -335,7 +351,15 @@ class VectorCode:
         else:
             right, rt = self._spread(y, e.dtype)
             target, temp = self._target(e.dtype, into)
-            self.out.append(Vector("select", _as(target, dtype), (mask.view, _as(left, dtype), _as(right, dtype)), (), self.count))
+            self.out.append(
+                Vector(
+                    "select",
+                    _as(target, dtype),
+                    (mask.view, _as(left, dtype), _as(right, dtype)),
+                    (),
+                    self.count,
+                )
+            )
         for t in (spare, lt, rt):
             if t:
                 self.temps.give(t)
@@ -346,7 +370,9 @@ class VectorCode:
     def _logic_where(self, e: Op) -> Value:
         """where(c, a, b) of bools = (c and a) or (not c and b), over masks."""
         c, a, b = e.args
-        both = self._intern(Op("or", (Op("and", (c, a), BOOL), Op("and", (Op("not", (c,), BOOL), b), BOOL)), BOOL))
+        both = self._intern(
+            Op("or", (Op("and", (c, a), BOOL), Op("and", (Op("not", (c,), BOOL), b), BOOL)), BOOL)
+        )
         self._count(both)
         found = self.value(both)
         self._memo.pop(id(both), None)
@@ -367,7 +393,11 @@ class VectorCode:
             if spare:
                 self.temps.give(spare)
             self.done(a)
-            return Value(target, temp=temp) if e.dtype == F32 else self._convert(Value(target, temp=temp), (e.dtype,), into)
+            return (
+                Value(target, temp=temp)
+                if e.dtype == F32
+                else self._convert(Value(target, temp=temp), (e.dtype,), into)
+            )
         if e.dtype == BOOL:
             source = self.value(a)
             found = self._nonzero(source.view, "") if source.view is not None else source
@@ -428,18 +458,26 @@ class VectorCode:
         """The dtypes that a conversion goes through (the last is `to`), each step an instruction and exact but the last."""
         if self.table.find("cast", "cast", source.name, to.name):
             return (to,)
-        for middle in ((F16, F32) if source in (U8, I8) else (F32,)):
-            if self.table.find("cast", "cast", source.name, middle.name) and self.table.find(
-                    "cast", "cast", middle.name, to.name) and to.is_float and source.itemsize <= 2:
+        for middle in (F16, F32) if source in (U8, I8) else (F32,):
+            if (
+                self.table.find("cast", "cast", source.name, middle.name)
+                and self.table.find("cast", "cast", middle.name, to.name)
+                and to.is_float
+                and source.itemsize <= 2
+            ):
                 return (middle, to)
         return None
 
     # ---- pieces
 
-    def _emit(self, name: str, target: View, sources: tuple[View, ...] = (), scalars: tuple[Expr, ...] = ()) -> None:
+    def _emit(
+        self, name: str, target: View, sources: tuple[View, ...] = (), scalars: tuple[Expr, ...] = ()
+    ) -> None:
         self.out.append(Vector(name, target, sources, scalars, self.count))
 
-    def _instruction(self, name: str, kind: str, target: View, sources: tuple[View, ...], count: Expr) -> None:
+    def _instruction(
+        self, name: str, kind: str, target: View, sources: tuple[View, ...], count: Expr
+    ) -> None:
         work = None
         if kind in ("library", "library2"):
             self.temps.library = True
@@ -487,7 +525,9 @@ class VectorCode:
         assert view is not None
         bits = self.temps.take(F32)
         count = padded(self.count, 64 if view.dtype.itemsize == 4 else 128)
-        self.out.append(Vector("compare_scalar", View(bits, U8, ZERO), (view,), (Const(0.0, view.dtype),), count, "NE"))
+        self.out.append(
+            Vector("compare_scalar", View(bits, U8, ZERO), (view,), (Const(0.0, view.dtype),), count, "NE")
+        )
         if temp:
             self.temps.give(temp)
         return Value(View(bits, U8, ZERO), mask=True, temp=bits)
@@ -539,7 +579,8 @@ def _shift(v: View, at: Expr) -> View:
 
 
 def _unsupported(e: Op) -> KernelcatError:
-    return KernelcatError("KC-R001", f"this core has neither an instruction nor a scalar form of {e.name} on {e.args[0].dtype}",
-                          hint="cast the operands to f32")
-
-
+    return KernelcatError(
+        "KC-R001",
+        f"this core has neither an instruction nor a scalar form of {e.name} on {e.args[0].dtype}",
+        hint="cast the operands to f32",
+    )

@@ -12,11 +12,14 @@ from kernelcat_core.codegen.cstyle import C
 from kernelcat_core.codegen.vhelpers import vector_definitions
 from kernelcat_core.codegen.vloop import (
     Context, Names, array, combined, emit_group, fold_lanes, indent, partials, scalar_statement, vector_class)
-from kernelcat_core.codegen.vplan import Branch, Fold, Group, Item, Loop, Narrow, Plan, Start, plan, tiles_written
+from kernelcat_core.codegen.vmma import micro_kernel, panels, without_direct
+from kernelcat_core.codegen.vplan import Branch, Fold, Fresh, Group, Item, Loop, Narrow, Plan, Start, plan, tiles_written
 from kernelcat_core.codegen.vtypes import STORAGE, VectorClass
+from kernelcat_core.dtypes import DType
 from kernelcat_core.ir.expr import Const, Expr, Size, index, op, product, sizes
 from kernelcat_core.ir.graph import Tensor
 from kernelcat_core.ir.tile import Copy, Let, Map, Mma, Store, TileModule, TileProgram, statements
+from kernelcat_core.schedule.panels import MR, columns
 
 STREAM_BYTES = 16 << 20  # larger outputs would only pass through the caches on their way to memory
 
@@ -34,7 +37,10 @@ class VectorText:
 def lower(module: TileModule, entry: str) -> VectorText:
     """The C text of a module; `entry` names its host function."""
     order = [t.name for t in (*module.inputs, *module.outputs, *module.temporaries)]
-    functions = tuple(_ProgramText(p, module, order).text() for p in module.programs)
+    programs = [_ProgramText(p, module, order) for p in module.programs]
+    texts = [p.text() for p in programs]
+    kernels = [micro_kernel(d) for d in sorted({d for p in programs for d in p.products}, key=str)]
+    functions = (*kernels, *texts)
     launch = tuple((p.name, _launch_words(p)) for p in module.programs)
     return VectorText(vector_definitions(functions), functions, _entry(module, entry), launch)
 
@@ -52,10 +58,12 @@ def _count(shape: tuple[Expr, ...]) -> Expr:
 
 class _ProgramText:
     def __init__(self, program: TileProgram, module: TileModule, order: list[str]) -> None:
+        layouts = panels(program)
+        program, self.direct = without_direct(program, layouts)
         self.program, self.module, self.order = program, module, order
         found = plan(program)
         streamed = {t.name: "" for t in program.writes}
-        self.ctx = Context(program, found, Names(), streamed)
+        self.ctx = Context(program, found, Names(), streamed, layouts)
         for t in (*program.reads, *program.writes):
             self.ctx.names.get("tensor", t.name)
         for s in module.sizes:
@@ -63,6 +71,7 @@ class _ProgramText:
         for t in program.writes:
             streamed[t.name] = self.ctx.names.get("count", f"stream_{t.name}")
         self.classes = self._narrow_classes(found.items)
+        self.products: set[DType] = set()
 
     def _narrow_classes(self, items: tuple[Item, ...]) -> dict[str, VectorClass]:
         """The vector class in which each narrow accumulator's loop runs."""
@@ -131,8 +140,14 @@ class _ProgramText:
     def _cell(self) -> list[str]:
         ctx = self.ctx
         lines = [f"{C.type(t.dtype)} {ctx.names.get('tile', t.name)};" for t in self.program.tiles if not t.shape]
-        operands = {x for s in statements(self.program.body) if isinstance(s, Mma) for x in (s.a, s.b, s.c)}
-        lines += [array(ctx.tile(t), ctx) for t in ctx.plan.memory if t not in operands]
+        products = {s.c for s in statements(self.program.body) if isinstance(s, Mma)}
+        lines += [array(ctx.tile(t), ctx) for t in ctx.plan.memory if t not in products and t not in self.direct]
+        for t in sorted(products):
+            m, n = self.ctx.tile(t).shape
+            size = -(-m // MR) * MR * self._pitch(t)
+            name = ctx.names.get("tile", t)
+            lines += [f"{STORAGE[ctx.tile(t).dtype.name]} {name}[{size}] __attribute__((aligned(64)));",
+                      f"bool {self._fresh(t)} = false;"]
         return lines + self._items(ctx.plan.items)
 
     def _items(self, items: tuple[Item, ...]) -> list[str]:
@@ -141,10 +156,13 @@ class _ProgramText:
             match item:
                 case Group():
                     lines += emit_group(self.ctx, item)
+                case Fresh():
+                    lines.append(f"{self._fresh(item.tile)} = true;")
                 case Loop():
                     v = self.ctx.names.get("var", item.var)
                     lines += [f"for (int64_t {v} = 0; {v} < {self.ctx.scalar.text(item.extent, 11)}; {v}++) {{",
                               *indent(self._items(item.body)), "}"]
+                    lines += self._settle(item)
                 case Branch():
                     lines += [f"if ({self.ctx.scalar.text(item.condition)}) {{", *indent(self._items(item.body)), "}"]
                 case Start():
@@ -152,10 +170,50 @@ class _ProgramText:
                 case Fold():
                     lines += self._fold(item)
                 case Mma():
-                    raise NotImplementedError
+                    lines += self._mma(item)
                 case Let() | Copy() | Map() | Store():
                     lines += scalar_statement(self.ctx, item)
         return lines
+
+    def _fresh(self, tile: str) -> str:
+        return self.ctx.names.get("count", f"fresh_{tile}")
+
+    def _pitch(self, tile: str) -> int:
+        """Elements between rows of an accumulator: whole panels of columns."""
+        return self.ctx.pitch(self.ctx.tile(tile))
+
+    def _settle(self, loop: Loop) -> list[str]:
+        """After a loop that may have run no Mma, an accumulator that was only declared zero becomes zero."""
+        found = dict.fromkeys(x.c for x in loop.body if isinstance(x, Mma))
+        lines = []
+        for t in found:
+            name = self.ctx.names.get("tile", t)
+            lines.append(f"if ({self._fresh(t)}) memset({name}, 0, sizeof {name});")
+        return lines
+
+    def _mma(self, s: Mma) -> list[str]:
+        """The micro-kernel over all panels of the block, columns outside: a panel of b stays in the nearest cache."""
+        ctx = self.ctx
+        dtype = ctx.tile(s.c).dtype
+        self.products.add(dtype)
+        pointers, steps = [], []
+        for operand in (s.a, s.b):
+            d = self.direct.get(operand)
+            if d is None:
+                panel = ctx.panels[operand]
+                pointers.append(ctx.names.get("tile", operand))
+                steps.append(str(panel.rows * panel.depth))
+            else:
+                pointers.append(f"{ctx.names.get('tensor', d.tensor)} + {ctx.scalar.text(d.first, 12)}")
+                steps.append(ctx.scalar.text(d.step, 14))
+        nr = columns(dtype)
+        c, pitch = ctx.names.get("tile", s.c), self._pitch(s.c)
+        m, n, k = (ctx.scalar.text(lane.extent, 11) for lane in (s.m, s.n, s.k))
+        return [f"for (int64_t column = 0; column * {nr} < {n}; column++)",
+                f"  for (int64_t row = 0; row * {MR} < {m}; row++)",
+                f"    kc_mma_{dtype}({k}, {pointers[0]} + row * {steps[0]}, {pointers[1]} + column * {steps[1]},",
+                f"      {c} + row * {MR * pitch} + column * {nr}, {pitch}, {self._fresh(s.c)});",
+                f"if ({k} > 0) {self._fresh(s.c)} = false;"]
 
     def _start(self, narrow: Narrow) -> list[str]:
         vc = self.classes[narrow.tiles[0]]

@@ -22,14 +22,13 @@ SCALAR = Dialect(qualifier="static inline")
 TEMPLATES: dict[str, str] = {
     "set": "KC_INLINE @V@ @p@_set_@t@(@T@ a) { return a - (@V@){0}; }",
     "mask": "KC_INLINE @M@ @p@_mask(bool a) { return (@M@){0} - a; }",
-    "lane": "KC_INLINE @M@ @p@_lane(void) { @M@ r; for (int l = 0; l < @L@; l++) r[l] = l; return r; }",
-    "first": "KC_INLINE @M@ @p@_first(int64_t n) { @M@ r; for (int l = 0; l < @L@; l++) r[l] = l < n ? -1 : 0; return r; }",
+    "first": "KC_INLINE @M@ @p@_first(int64_t n) { return (@M@){KC_IOTA@w@} < (@E@)n; }",
     "any": """KC_INLINE bool @p@_any(@M@ a) {
   int64_t r = 0;
   for (int l = 0; l < @L@; l++) r |= a[l];
   return r != 0;
 }""",
-    "index": "KC_INLINE @V@ @p@_index_i64(int64_t c) { @V@ r; for (int l = 0; l < @L@; l++) r[l] = c + l; return r; }",
+    "index": "KC_INLINE @V@ @p@_index_i64(int64_t c) { return (@V@){KC_IOTA8} + c; }",
     "load": "KC_INLINE @V@ @p@_load_@t@(const @T@ *p) { @V@ r; memcpy(&r, p, sizeof r); return r; }",
     "loadn": """KC_INLINE @V@ @p@_loadn_@t@(const @T@ *p, int64_t n) {
   @V@ r = {0};
@@ -45,8 +44,9 @@ TEMPLATES: dict[str, str] = {
 #if defined(__clang__)
   __builtin_nontemporal_store(a, (@V@ *)p);
 #elif defined(__AVX512F__)
-  if (sizeof a == 64) __builtin_ia32_movntdq512((long long __attribute__((vector_size(64))) *)p,
-                                                *(long long __attribute__((vector_size(64), may_alias)) *)&a);
+  typedef long long wide __attribute__((vector_size(64), may_alias));
+  union { @V@ v; wide w; } u = { a };
+  if (sizeof a == 64) __builtin_ia32_movntdq512((wide *)p, u.w);
   else memcpy(p, &a, sizeof a);
 #else
   memcpy(p, &a, sizeof a);
@@ -55,6 +55,35 @@ TEMPLATES: dict[str, str] = {
     "select": "KC_INLINE @V@ @p@_select_@t@(@M@ m, @V@ a, @V@ b) {\n  @I@ k = @k@;\n"
               "  return (@V@)((k & (@I@)a) | (~k & (@I@)b));\n}",
     "select.bool": "KC_INLINE @M@ @p@_select_bool(@M@ m, @M@ a, @M@ b) { return (m & a) | (~m & b); }",
+    # Either operand NaN gives NaN: the instruction gives b then, so only NaN in a is left to see to.
+    **{f"{name}.{t}": f"""KC_INLINE @V@ @p@_{name}_{t}(@V@ a, @V@ b) {{
+#if defined(__AVX512F__) && !defined(__clang__)
+  typedef {c} wide __attribute__((vector_size(64)));
+  if (sizeof a == 64) {{
+    union {{ @V@ v; wide w; }} x = {{ a }}, y = {{ b }};
+    y.w = __builtin_ia32_{name}p{t_}512_mask(x.w, y.w, y.w, (unsigned {k})-1, 4);
+    @I@ nan = a != a;
+    return (@V@)((nan & (@I@)a) | (~nan & (@I@)y.v));
+  }}
+#endif
+  @I@ first = (a {sign} b) | (a != a);
+  return (@V@)((first & (@I@)a) | (~first & (@I@)b));
+}}""" for name, sign in (("min", "<"), ("max", ">"))
+       for t, c, t_, k in (("f32", "float", "s", "short"), ("f64", "double", "d", "char"))},
+    **{f"{name}": f"""KC_INLINE @V@ @p@_{name}_@t@(@V@ a, @V@ b) {{
+  @I@ first = a {sign} b;
+  return (@V@)((first & (@I@)a) | (~first & (@I@)b));
+}}""" for name, sign in (("min", "<"), ("max", ">"))},
+    **{f"f{name}.{t}": f"""KC_INLINE @V@ @p@_f{name}_{t}(@V@ a, @V@ b) {{
+  @I@ first = (a {sign} b) | (b != b);
+  return (@V@)((first & (@I@)a) | (~first & (@I@)b));
+}}""" for name, sign in (("min", "<"), ("max", ">")) for t in ("f32", "f64")},
+    **{f"abs.{t}": "KC_INLINE @V@ @p@_abs_@t@(@V@ a) { return (@V@)((@I@)a & " + most + "); }"
+       for t, most in (("f32", "0x7fffffff"), ("f64", "0x7fffffffffffffffll"))},
+    "abs": "KC_INLINE @V@ @p@_abs_@t@(@V@ a) { @V@ m = (@V@)(a < 0); return (a ^ m) - m; }",
+    "isnan": "KC_INLINE @M@ @p@_isnan_@t@(@V@ a) { @I@ m = a != a; return @n@; }",
+    "isinf": "KC_INLINE @M@ @p@_isinf_@t@(@V@ a) { @I@ m = (a - a != a - a) & (a == a); return @n@; }",
+    "isfinite": "KC_INLINE @M@ @p@_isfinite_@t@(@V@ a) { @I@ m = a - a == 0; return @n@; }",
     # Lane l of the result is lane l ^ s of a: pairs for folding a vector in log2 steps.
     "swap": """KC_INLINE @V@ @p@_swap_@t@(@V@ a, int s) {
 #if defined(__clang__)
@@ -62,9 +91,7 @@ TEMPLATES: dict[str, str] = {
   for (int l = 0; l < @L@; l++) r[l] = a[l ^ s];
   return r;
 #else
-  @I@ place;
-  for (int l = 0; l < @L@; l++) place[l] = l ^ s;
-  return __builtin_shuffle(a, place);
+  return __builtin_shuffle(a, (@I@){KC_IOTA@w@} ^ (@S@)s);
 #endif
 }""",
 }
@@ -88,7 +115,8 @@ _MASKED: dict[str, str] = {
 }""",
 }
 _CALL = re.compile(r"\bkc([1248])_(\w+?)(?=\()")
-_BARE = ("mask", "lane", "first", "any")
+_FLOAT_ONLY = ("isnan", "isinf", "isfinite")
+_BARE = ("mask", "first", "any")
 
 
 def vector_definitions(texts: Iterable[str]) -> str:
@@ -126,7 +154,7 @@ def _definition(vc: VectorClass, name: str) -> str:
     dtype = DTYPES[last]
     for table, key in ((MATH, f"{operation}.{dtype}"), (TEMPLATES, f"{operation}.{dtype}"),
                        (_MASKED if dtype.kind == "b" else TEMPLATES, operation)):
-        if key in table:
+        if key in table and (key != operation or operation not in _FLOAT_ONLY or dtype.is_float):
             return _fill(table[key], vc, dtype)
     if operation == "swap":
         return _fill(TEMPLATES["swap"], vc, dtype)
@@ -167,6 +195,7 @@ def _fill(template: str, vc: VectorClass, dtype: DType) -> str:
     bits = 8 * vc.width if dtype.kind == "b" else dtype.bits
     same = bits == 8 * vc.width
     words = {"V": vc.type(dtype), "T": STORAGE[dtype.name], "M": vc.mask, "I": f"v{vc.width}i{bits}", "p": vc.prefix,
-             "p0": f"v{vc.width}", "L": vc.lanes, "t": dtype.name, "w": str(vc.width), "U": f"v{vc.width}u{bits}",
-             "k": "m" if same else f"__builtin_convertvector(m, v{vc.width}i{bits})"}
+             "p0": f"v{vc.width}", "L": vc.lanes, "S": f"int{bits}_t", "E": f"int{8 * vc.width}_t", "t": dtype.name, "w": str(vc.width), "U": f"v{vc.width}u{bits}",
+             "k": "m" if same else f"__builtin_convertvector(m, v{vc.width}i{bits})",
+             "n": f"({vc.mask})m" if same else f"__builtin_convertvector(m, {vc.mask})"}
     return re.sub(r"@(\w+)@", lambda m: words[m.group(1)], template)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from kernelcat_core.codegen.cstyle import C, Speller, identifier
 from kernelcat_core.codegen.vaddress import convex, motion
+from kernelcat_core.codegen.vmma import Panel
 from kernelcat_core.codegen.vplan import Group, Narrow, Plan, lanes_of, tiles_written
 from kernelcat_core.codegen.vspell import VectorSpeller
 from kernelcat_core.codegen.vtypes import STORAGE, VectorClass
@@ -45,6 +46,7 @@ class Context:
     plan: Plan
     names: Names
     streamed: dict[str, str]
+    panels: dict[str, Panel] = field(default_factory=dict)
     scalar: Speller = field(init=False)
 
     def __post_init__(self) -> None:
@@ -59,6 +61,10 @@ class Context:
 
     def tile(self, name: str) -> Tile:
         return self.program.tile[name]
+
+    def stored(self, name: str) -> DType:
+        """The dtype in which a tile lies in memory: operands of Mma have that of its result."""
+        return self.panels[name].dtype if name in self.panels else self.tile(name).dtype
 
     def pitch(self, t: Tile) -> int:
         """Elements between rows of a rank-2 tile in memory, and of a rank-1 tile in all: whole vectors."""
@@ -87,6 +93,7 @@ def vector_class(ctx: Context, body: tuple[Stmt, ...], lane: str) -> VectorClass
         if isinstance(s, Copy | Map | Reduce) and lanes_of(s):
             for t in tiles_written(s):
                 see(ctx.tile(t).dtype)
+                see(ctx.stored(t))
         if isinstance(s, Copy) and s.lanes:
             for n in (n for e in (s.offset, s.where) if e is not None for n in walk(e)):
                 if isinstance(n, Load) and n.index:
@@ -293,10 +300,24 @@ class _Body:
         if tile in self.ctx.plan.local:
             head = "" if tile in self.declared else f"const {self.vc.type(t.dtype)} "
             return [f"{head}{self.name(tile)} = {value};"]
+        if tile in self.ctx.panels:
+            return self.write_panel(tile, value)
         target = f"{self.name(tile)} + {self.place(t)}"
         if self.tail:
             return [f"{self.vc.prefix}_storen_{t.dtype}({target}, {value}, left);"]
         return [f"{self.vc.prefix}_store_{t.dtype}({target}, {value});"]
+
+    def write_panel(self, tile: str, value: str) -> list[str]:
+        """An operand of Mma goes into its panels; lanes past the extent may be written, for panels are padded."""
+        panel, t = self.ctx.panels[tile], self.ctx.tile(tile)
+        value = self.speller.converted(value, t.dtype, panel.dtype)
+        outer = self.ctx.names.get("var", self.g.group.lanes[0].name)
+        if panel.k_first:
+            return [f"{self.vc.prefix}_store_{panel.dtype}({self.name(tile)} + {panel.place(outer, self.c)}, {value});"]
+        self.count += 1
+        return [f"const {self.vc.type(panel.dtype)} row{self.count} = {value};",
+                f"for (int l = 0; l < {self.limit}; l++) {self.name(tile)}[{panel.place(outer, f'({self.c} + l)')}] = "
+                f"row{self.count}[l];"]
 
     def map(self, s: Map) -> list[str]:
         values = [self.speller.vector(v) for v in s.values]
@@ -443,7 +464,8 @@ class _Body:
         condition = self.ctx.streamed.get(s.tensor)
         if condition is None or dtype.kind == "b" or dtype.itemsize != self.vc.width:
             return plain
-        return f"{{ if ({condition}) {self.vc.prefix}_stream_{dtype}({pointer}, {name}); else {plain} }}"
+        aligned = f"!((uintptr_t)({pointer}) % KC_BYTES)"
+        return f"{{ if ({condition} && {aligned}) {self.vc.prefix}_stream_{dtype}({pointer}, {name}); else {plain} }}"
 
 
 def _has_quotient(offset: Expr, lane: str) -> bool:
@@ -486,6 +508,11 @@ def scalar_statement(ctx: Context, s: Stmt) -> list[str]:
 
 def array(t: Tile, ctx: Context) -> str:
     """The declaration of a tile in memory, padded to whole vectors."""
-    count = ctx.pitch(t) * (t.shape[0] if len(t.shape) == 2 else 1)
-    return f"{STORAGE[t.dtype.name]} {ctx.names.get('tile', t.name)}[{count}] __attribute__((aligned(64)));"
+    if t.name in ctx.panels:
+        panel = ctx.panels[t.name]
+        width = t.shape[1 if panel.k_first else 0]
+        count = -(-width // panel.rows) * panel.rows * panel.depth
+    else:
+        count = ctx.pitch(t) * (t.shape[0] if len(t.shape) == 2 else 1)
+    return f"{STORAGE[ctx.stored(t.name).name]} {ctx.names.get('tile', t.name)}[{count}] __attribute__((aligned(64)));"
 

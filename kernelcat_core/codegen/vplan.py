@@ -51,6 +51,13 @@ class Fold:
 
 
 @dataclass(frozen=True)
+class Fresh:
+    """The accumulator of Mma statements is cleared: the next Mma need not read it."""
+
+    tile: str
+
+
+@dataclass(frozen=True)
 class Loop:
     """A For whose body is a plan of its own."""
 
@@ -65,7 +72,7 @@ class Branch:
     body: tuple[Item, ...]
 
 
-Item = Let | Copy | Map | Store | Mma | Group | Start | Fold | Loop | Branch
+Item = Let | Copy | Map | Store | Mma | Group | Start | Fold | Fresh | Loop | Branch
 
 
 @dataclass(frozen=True)
@@ -82,7 +89,8 @@ def plan(program: TileProgram) -> Plan:
     """The plan of a program's body."""
     body = _shrink(program)
     narrow = _narrow(program, body)
-    items = tuple(_Grouper(narrow).block(body))
+    products = frozenset(s.c for s in statements(body) if isinstance(s, Mma))
+    items = tuple(_Grouper(narrow, products).block(body))
     local = _locals(program, items, narrow)
     memory = tuple(t.name for t in program.tiles if t.shape and t.name not in local and t.name not in narrow)
     return Plan(items, narrow, local, memory)
@@ -249,8 +257,9 @@ def _is_step(s: Stmt, names: tuple[str, ...], monoid: Monoid) -> bool:
 class _Grouper:
     """Collects statements into Groups. `pending` holds the group being formed."""
 
-    def __init__(self, narrow: dict[str, Narrow]) -> None:
+    def __init__(self, narrow: dict[str, Narrow], products: frozenset[str]) -> None:
         self.narrow = narrow
+        self.products = products
 
     def block(self, body: tuple[Stmt, ...]) -> Iterator[Item]:
         lanes: tuple[Lane, ...] = ()
@@ -268,6 +277,10 @@ class _Grouper:
                 continue
             if isinstance(s, Map) and s.tiles[0] in self.narrow and all(isinstance(v, Const) for v in s.values):
                 yield Start(self.narrow[s.tiles[0]])
+                continue
+            if isinstance(s, Map) and s.tiles[0] in self.products and _clears(s):
+                yield from flush()
+                yield Fresh(s.tiles[0])
                 continue
             if isinstance(s, Reduce) and isinstance(s.elements[0], Load) and s.elements[0].tensor in self.narrow:
                 yield from flush()
@@ -321,6 +334,12 @@ class _Grouper:
             for t in tiles_written(x):
                 first.setdefault(t, True)
         return found[0] if all(first[t] for t in uniform) else ()
+
+
+def _clears(s: Map) -> bool:
+    """Whether a Map sets a whole tile to zero."""
+    return (len(s.tiles) == 1 and isinstance(s.values[0], Const) and repr(s.values[0].value) in ("0", "0.0")
+            and all(lane.extent == Const(lane.capacity, ZERO.dtype) for lane in s.lanes))
 
 
 def _defined(s: For | If) -> set[str]:

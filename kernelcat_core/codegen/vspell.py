@@ -108,10 +108,15 @@ class VectorSpeller:
         return f"__builtin_convertvector({text}, {self.vc.mask})", 15
 
     def _cast(self, inner: Expr, to: DType) -> tuple[str, int]:
-        source = inner.dtype
-        if source == to:
+        if inner.dtype == to:
             return self._lanewise(inner)
-        text = self._operand(inner, 0)
+        return self._converted(self._operand(inner, 0), inner.dtype, to)
+
+    def converted(self, text: str, source: DType, to: DType) -> str:
+        """The text of a vector of `source` elements, converted to `to`."""
+        return text if source == to else self._converted(text, source, to)[0]
+
+    def _converted(self, text: str, source: DType, to: DType) -> tuple[str, int]:
         half, target_half = (t.is_float and t.bits == 16 for t in (source, to))
         if half and to != F32:
             return self._convert(f"{self.vc.prefix}_{source}_to_f32({text})", F32, to)

@@ -135,9 +135,8 @@ def _missing(node: Call, entry: Operator, p: Parameter, bound: Bound, low: Lower
     if p.name in scope.pending or (p.name in scope.tensors and p.name not in scope.inputs):
         raise _wrong(node, entry, f"{entry.name} needs the argument '{p.name}'")
     if p.name not in scope.inputs:
-        rank = entry.rank_of(p, bound.arguments)
         spec = scope.given.get(p.name)
-        scope.make_input(p.name, rank if spec is None else len(spec.shape), None, None, node.span)
+        scope.make_input(p.name, p.rank if spec is None else len(spec.shape), None, None, node.span)
     bound.inputs[p.name] = p.name
     return scope.tensors[p.name]
 

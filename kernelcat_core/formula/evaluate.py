@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from kernelcat_core.dtypes import BF16, BOOL, DTYPES, F16, F32, I64, STORAGE_ONLY, DType
 from kernelcat_core.errors import KernelcatError, Span
 from kernelcat_core.formula import elementwise, functions, polynomial, reducers
-from kernelcat_core.formula.context import Context, Index
+from kernelcat_core.formula.context import EMPTY, Context, Index
 from kernelcat_core.formula.indexing import exact, guard, holds, index_expression
 from kernelcat_core.formula.operators.definition import REGISTRY
 from kernelcat_core.formula.scope import CONSTANTS, closest
@@ -41,7 +41,7 @@ from kernelcat_core.ir.expr import (
     substitute,
     variables,
 )
-from kernelcat_core.ir.graph import Axis, monoid
+from kernelcat_core.ir.graph import SELECT_DTYPE, Axis, Select, Tensor, monoid
 
 if TYPE_CHECKING:
     from kernelcat_core.formula.lower import Lowering
@@ -146,9 +146,11 @@ def _call(node: Call, low: Lowering, c: Context) -> Value:
         values = [evaluate(n, low, c) for n in node.args]
         if values[0].rank == 0 or not isinstance(values[1].literal, int) or isinstance(values[1].literal, bool):
             return elementwise.apply(f"{node.name}imum", values, low.sizes, low.place(node.span))
+    if node.name == "first_true":
+        return first_true(node, low, c)
     if node.name in REGISTRY:
         return low.operator(node, c)
-    known = [*functions.FUNCTIONS, *REGISTRY, *DTYPES, *REDUCERS, "where"]
+    known = [*functions.FUNCTIONS, *REGISTRY, *DTYPES, *REDUCERS, "where", "first_true"]
     raise KernelcatError("KC-F004", f"unknown function or operator '{node.name}'", span=node.name_span,
                          hint=closest(node.name, known) or f"write * between factors: {node.name}*(...)")
 
@@ -198,6 +200,30 @@ def _filled(e: Expr, condition: Expr | None) -> Expr:
         if load.where is not None and load.where == condition and not any(isinstance(i, Load) for i in load.index):
             return Load(load.tensor, load.index, load.dtype, load.where, e.args[2])
     return e
+
+
+def first_true(node: Call, low: Lowering, c: Context) -> Value:
+    """`first_true(P, n)`: i32 positions of the first n true elements along P's last axis, the first hit repeated.
+
+    `first_true(P, n, key)` orders the positions by the key. Positions are 0 where nothing is true.
+    """
+    if node.keywords or len(node.args) not in (2, 3):
+        raise KernelcatError("KC-F005", "first_true takes a condition, a count and perhaps a key", span=node.span,
+                             hint="first_true(distance < 1, 16)")
+    values = [evaluate(n, low, EMPTY) for n in (node.args[0], *node.args[2:])]
+    count = evaluate(node.args[1], low, EMPTY).literal
+    if isinstance(count, bool) or not isinstance(count, int) or not 0 < count <= 1 << 16:
+        raise KernelcatError("KC-F005", "the count of first_true is a number from 1 to 65536", span=node.args[1].span,
+                             hint="write a number")
+    axes, aligned = elementwise.broadcast(values, low.sizes, low.place(node.span))
+    if not axes:
+        raise KernelcatError("KC-F005", "first_true takes a whole tensor", span=node.span, hint="leave subscripts out")
+    names = tuple(Axis(f"i{k}", a.size) for k, a in enumerate(axes))
+    exprs = [at(v, tuple(a.var for a in names)) if v.rank else v.expr for v in aligned]
+    shape = (*(a.size for a in names[:-1]), Const(count, I64))
+    select = Select(Tensor("", SELECT_DTYPE, shape), names[:-1], names[-1], Const(count, I64),
+                    reducers.to_bool(Value(exprs[0])), exprs[1] if len(exprs) > 1 else None)
+    return low.builder.value_of(low.builder.add(select, low.label))
 
 
 # -- subscripts

@@ -122,7 +122,7 @@ class Lowering:
         if old is not None and left is not None:
             self._use_left(s, old, collector, keys)
         whole = frozenset(keys.values()) if s.op == "=" else frozenset()
-        ranges = solve(collector.uses, self.sizes, optional=whole)
+        ranges = solve(collector.uses, self.sizes, optional=whole, naming=self.call_span is None)
         indices = {n: Index(k, ranges.get(k)) for n, k in keys.items()}
         over = {n: Index(n, ranges[n]) for n in free}
         c = Context({**indices, **over}, ranges, collector.keys, known)
@@ -275,8 +275,8 @@ class Lowering:
 
     def _prepared(self, entry: Operator, name: str, value: Value, narrow: DType | None, c: Context) -> Value:
         if entry.elementwise:
-            return shared(value, self, c)
-        if value.rank and not isinstance(value.expr, Load):
+            value = shared(value, self, c)
+        elif value.rank and not isinstance(value.expr, Load):
             working = self.builder.materialise(value, f"{entry.name.lower()}_{name}")
             value = self.builder.value_of(working)
         if narrow is not None and value.dtype in (F16, BF16):
@@ -326,9 +326,9 @@ class Lowering:
 
 def _narrow(entry: Operator, bound: Bound) -> DType | None:
     """The 16-bit type to round to at the end, when every float argument has it."""
-    if entry.elementwise:
+    if entry.name == "cast":
         return None
-    floats = {v.dtype for v in bound.values.values() if v.dtype.is_float and not v.weak and v.rank}
+    floats = {v.dtype for v in bound.values.values() if v.dtype.is_float and not v.weak and (v.rank or entry.elementwise)}
     return next(iter(floats)) if len(floats) == 1 and floats <= {F16, BF16} else None
 
 

@@ -42,16 +42,20 @@ class Uses:
         return key.split("'")[0]
 
 
-def solve(uses: Uses, sizes: Sizes, optional: frozenset[str] = frozenset()) -> dict[str, Expr]:
-    """Index key -> size of its range. Keys in `optional` may stay without one.
+def solve(uses: Uses, sizes: Sizes, optional: frozenset[str] = frozenset(), naming: bool = True) -> dict[str, Expr]:
+    """Index key -> size of its range. Keys in `optional` may stay without one if nothing uses them.
+
+    With `naming`, an axis without a name of its own is called by the index that runs over it.
 
     Raises KC-F011 (no size), KC-F012 (two sizes), KC-F013 (an unguarded load would leave its tensor).
     """
     ranges = dict(uses.explicit)
     _bare(uses, sizes, ranges)
+    if naming:
+        _name(uses, sizes)
     _shrink(uses, sizes, ranges)
     for key, span in uses.spans.items():
-        if key not in ranges and key not in optional:
+        if key not in ranges and not (key in optional and not _used(uses, key)):
             raise _no_size(uses, key, span)
     for use in uses.found:
         if not use.guarded:
@@ -69,15 +73,19 @@ def _bare(uses: Uses, sizes: Sizes, ranges: dict[str, Expr]) -> None:
             earlier = first.get(key)
             if earlier is None:
                 first[key], ranges[key] = use, use.dim
-                _nickname(sizes, use.dim, uses.title(key))
             elif earlier.guarded == guarded:
                 _equate(uses, sizes, key, earlier, use)
 
 
-def _nickname(sizes: Sizes, dim: Expr, name: str) -> None:
-    dim = sizes.resolve(dim)
-    if isinstance(dim, Size) and sizes.rank.get(dim.name) == INFERRED:
-        sizes.nickname.setdefault(dim.name, name)
+def _name(uses: Uses, sizes: Sizes) -> None:
+    for use in uses.found:
+        dim = sizes.resolve(use.dim)
+        if use.bare is not None and isinstance(dim, Size) and sizes.rank.get(dim.name) == INFERRED:
+            sizes.nickname.setdefault(dim.name, uses.title(use.bare))
+
+
+def _used(uses: Uses, key: str) -> bool:
+    return any(isinstance(n, Var) and n.name == key for u in uses.found for n in walk(u.expr))
 
 
 def _equate(uses: Uses, sizes: Sizes, key: str, a: Use, b: Use) -> None:
@@ -95,7 +103,6 @@ def _equate(uses: Uses, sizes: Sizes, key: str, a: Use, b: Use) -> None:
 
     swap = sizes.number(a.dim), sizes.number(b.dim)
     sizes.equate(a.dim, b.dim, lambda p, q: error(*swap) if None not in swap else error(p, q))
-    _nickname(sizes, a.dim, name)
 
 
 def _shown(sizes: Sizes, e: Expr) -> str:
@@ -191,7 +198,5 @@ def _leaves(use: Use, uses: Uses, sizes: Sizes, ranges: Mapping[str, Expr], give
 
 def _no_size(uses: Uses, key: str, span: Span) -> KernelcatError:
     name = uses.title(key)
-    guarded = any(isinstance(n, Var) and n.name == key for u in uses.found if u.guarded
-                  for n in walk(u.expr))
-    why = f"index '{name}' has only a guarded affine use" if guarded else f"index '{name}' has no size"
+    why = f"index '{name}' has only a guarded affine use" if _used(uses, key) else f"index '{name}' has no size"
     return KernelcatError("KC-F011", why, span=span, hint=f"give its range: {name} in N")

@@ -24,7 +24,10 @@ class Requirement:
     span: Span | None
 
     def holds(self, bindings: Mapping[str, int]) -> bool:
-        v = evaluate(self.value, bindings)
+        try:
+            v = evaluate(self.value, bindings)
+        except ZeroDivisionError:
+            return False
         return v == 0 if self.exact else v >= 0
 
     def error(self, bindings: Mapping[str, int]) -> KernelcatError:

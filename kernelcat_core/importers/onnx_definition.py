@@ -41,9 +41,9 @@ def onnx_model(source: Lowered | Graph, name: str = "formula") -> onnx.ModelProt
         body = [Node(own, tuple(inputs), tuple(outputs), domain=DOMAIN)]
     elif body is None:
         body = graph_nodes(graph)
-    types = [[_typed(t) for t in graph.inputs], [_typed(graph.tensors[o]) for o in outputs]]
+    types = [_typed(t) for t in graph.inputs], [_typed(graph.tensors[o]) for o in outputs]
     return helper.make_model(
-        helper.make_graph(protos(body), name, *types),
+        helper.make_graph(protos(body), name, types[0], types[1]),
         opset_imports=imports,
         functions=functions,
         ir_version=IR_VERSION,
@@ -67,7 +67,7 @@ def standard_nodes(call: OperatorCall, graph: Graph) -> list[Node] | None:
     if hint is None or not hint.applies(call.arguments):
         return None
     nodes = Nodes(set(graph.tensors))
-    inputs = [given for name in hint.inputs for given in _given(call, name)]
+    inputs = [given for name in hint.inputs for given in _given(nodes, call, name, graph)]
     attributes = hint.attributes(call.arguments)
     for place, name in _later_inputs(hint.op_type, hint.domain):
         if name in attributes and place >= len(inputs):
@@ -80,10 +80,13 @@ def standard_nodes(call: OperatorCall, graph: Graph) -> list[Node] | None:
     return nodes.list
 
 
-def _given(call: OperatorCall, parameter: str) -> list[str]:
+def _given(nodes: Nodes, call: OperatorCall, parameter: str, graph: Graph) -> list[str]:
     """The inputs that stand for a parameter: one, "" when it is left out, any number for a variadic one."""
-    if parameter in call.tensors:
-        return [call.tensors[parameter] or ""]
+    if call.tensors.get(parameter):
+        return [str(call.tensors[parameter])]
+    number = call.arguments.get(parameter)
+    if isinstance(number, int | float) and graph.inputs:
+        return [_constant(nodes, float(number), graph.inputs[0])]
     several = [n for k, n in call.tensors.items() if n and k.rstrip("0123456789") == parameter and k != parameter]
     return several or [""]
 

@@ -13,7 +13,7 @@ from kernelcat_core.importers.onnx_nodes import ELEMENT_TYPE, Node, Nodes
 from kernelcat_core.importers.onnx_scalar import cast
 from kernelcat_core.ir import expr as ex
 from kernelcat_core.ir.contraction import factors_of
-from kernelcat_core.ir.expr import ZERO, Const, Expr
+from kernelcat_core.ir.expr import ZERO, Const, Expr, Load, Var
 from kernelcat_core.ir.graph import Axis, Compute, Graph, Monoid, Select, monoid
 
 _REDUCE = {"sum": "ReduceSum", "prod": "ReduceProd", "max": "ReduceMax", "min": "ReduceMin"}
@@ -34,7 +34,17 @@ def graph_nodes(graph: Graph) -> list[Node]:
     for node in graph.nodes:
         value = writer.compute(node) if isinstance(node, Compute) else writer.select(node)
         nodes.name(value, node.output.name)
-    return nodes.list
+    return _needed(nodes.list, graph.outputs)
+
+
+def _needed(nodes: list[Node], outputs: tuple[str, ...]) -> list[Node]:
+    """The nodes on which an output depends, in order."""
+    wanted, kept = set(outputs), []
+    for node in reversed(nodes):
+        if wanted & set(node.outputs):
+            wanted.update(node.inputs)
+            kept.append(node)
+    return kept[::-1]
 
 
 class _GraphWriter:
@@ -88,13 +98,13 @@ class _GraphWriter:
         """A sum of at least two factors as Einsum over the axes that each factor has; None for other sums."""
         factors = factors_of(node.element[0], dtype, "declared")
         axes = (*node.axes, *node.reduce_axes)
-        uses = [[a for a in axes if a.name in ex.variables(f)] for f in factors]
+        uses = [_axes_of(f, axes) for f in factors]
         if len(factors) < 2 or len(axes) > len(_LETTERS) or not dtype.is_float:
             return None
         covered = {a.name for use in uses for a in use}
         if covered != {a.name for a in axes} or sum(1 for use in uses if use) < 2:
             return None
-        letter = dict(zip((a.name for a in axes), _LETTERS, strict=False))
+        letter = _letters([a.name for a in axes])
         values = [self.grid(tuple(use)).expanded(f) for use, f in zip(uses, factors, strict=True)]
         terms = ["".join(letter[a.name] for a in use) for use in uses]
         equation = ",".join(terms) + "->" + "".join(letter[a.name] for a in node.axes)
@@ -132,6 +142,22 @@ class _GraphWriter:
         values, positions = n.fresh(), n.fresh()
         n.call("TopK", (long_enough, count), (values, positions), axis=last, largest=0, sorted=1)
         return values, positions
+
+
+def _axes_of(factor: Expr, axes: tuple[Axis, ...]) -> list[Axis]:
+    """The axes that a factor varies with: in the order of a load's subscripts where these are plain indices."""
+    used = [a for a in axes if a.name in ex.variables(factor)]
+    if isinstance(factor, Load) and {i for i in factor.index if isinstance(i, Var)} == {a.var for a in used}:
+        order = [i.name for i in factor.index if isinstance(i, Var)]
+        used.sort(key=lambda a: order.index(a.name))
+    return used
+
+
+def _letters(names: list[str]) -> dict[str, str]:
+    """A letter an index for an equation: its own name where that is a letter."""
+    plain = [n for n in names if n in _LETTERS and len(n) == 1]
+    rest = iter(c for c in _LETTERS if c not in plain)
+    return {n: n if n in plain else next(rest) for n in names}
 
 
 def shape_text(e: Expr) -> str | int:

@@ -18,7 +18,8 @@ _DIRECT = {
     "acos": "Acos", "atan": "Atan", "sinh": "Sinh", "cosh": "Cosh", "tanh": "Tanh", "asinh": "Asinh",
     "acosh": "Acosh", "atanh": "Atanh", "erf": "Erf", "neg": "Neg", "abs": "Abs", "isnan": "IsNaN", "isinf": "IsInf",
     "not": "Not", "not_bits": "BitwiseNot", "add": "Add", "sub": "Sub", "mul": "Mul", "div": "Div",
-    "and_bits": "BitwiseAnd", "or_bits": "BitwiseOr", "xor_bits": "BitwiseXor", "and": "And", "or": "Or", "xor": "Xor", "eq": "Equal", "where": "Where",
+    "and_bits": "BitwiseAnd", "or_bits": "BitwiseOr", "xor_bits": "BitwiseXor", "and": "And", "or": "Or", "xor": "Xor",
+    "eq": "Equal", "where": "Where",
 }  # fmt: skip
 _ORDER = {"lt": "Less", "le": "LessOrEqual", "gt": "Greater", "ge": "GreaterOrEqual"}
 

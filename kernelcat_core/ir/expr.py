@@ -184,11 +184,11 @@ def simplify_node(e: Op) -> Expr:
     a = e.args
     if e.name in ("and", "or") and e.dtype == BOOL:
         absorbing, neutral = (False, True) if e.name == "and" else (True, False)
-        for x, y in ((a[0], a[1]), (a[1], a[0])):
-            if isinstance(x, Const):
-                if bool(x.value) is neutral:
-                    return y
-                if bool(x.value) is absorbing:
+        for one, other in ((a[0], a[1]), (a[1], a[0])):
+            if isinstance(one, Const):
+                if bool(one.value) is neutral:
+                    return other
+                if bool(one.value) is absorbing:
                     return Const(absorbing, BOOL)
         return e
     if e.name == "where" and isinstance(a[0], Const):

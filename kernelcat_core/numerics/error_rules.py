@@ -2,8 +2,9 @@
 
 An error is an absolute bound in f64: |computed - exact| <= error. For a bool it is 1 where the value is
 uncertain and 0 elsewhere; so a comparison whose sides are closer than their errors may go either way, and
-what depends on it gets an error as large as the jump. `EXACT` marks operands without any error, so that most
-operations cost nothing.
+what depends on it gets an error as large as the jump. An infinite error says that an intermediate may overflow; NaN
+(`DOUBT`) that an index or a test with an infinite jump may go either way, so that anything may come out. `EXACT` marks
+operands without any error, so that most operations cost nothing.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from kernelcat_core.numerics.tolerance import Approximations, exact_integers, gr
 Array = npt.NDArray[Any]
 
 EXACT: Array = np.zeros(())
+DOUBT = np.nan
 
 _SAME_SLOPE = frozenset({"neg", "abs", "sin", "cos", "min", "max", "fmin", "fmax"})  # no steeper than 1 in any operand
 _SUMS = frozenset({"add", "sub", "hypot", "copysign"})
@@ -45,10 +47,10 @@ def total(a: Array, b: Array) -> Array:
 
 
 def rounded(value: Array, dtype: DType, ulps: float = 0.5) -> Array:
-    """The error of rounding `value` to `dtype` by `ulps`: none for infinities, any where it may overflow."""
+    """The error of rounding `value` to `dtype` by `ulps`: none for infinities and NaN, any where it may overflow."""
     magnitude = np.abs(value)
     error = np.asarray(2 * ulps * roundoff(dtype) * magnitude + underflow(dtype))
-    return np.where(np.isinf(magnitude), 0.0, np.where(magnitude + error > greatest(dtype), np.inf, error))
+    return np.where(np.isfinite(magnitude), np.where(magnitude + error > greatest(dtype), np.inf, error), 0.0)
 
 
 def rounding(o: Op, values: list[Array], value: Array, approximations: Approximations) -> Array:
@@ -91,7 +93,14 @@ def scaled(value: Array, error: Array) -> Array:
     """|value| * error, 0 where there is no error (even of an infinite value)."""
     if error is EXACT:
         return EXACT
-    return np.where(error == 0, 0.0, np.abs(value) * error)
+    product = np.abs(value) * error
+    product = np.where(np.isnan(product) & ~np.isnan(error), np.where(np.isnan(value), 0.0, np.inf), product)
+    return np.where(error == 0, 0.0, product)
+
+
+def difference(most: Array, least: Array) -> Array:
+    """most - least of bounds, infinite where both are."""
+    return np.where(np.isinf(most), np.inf, most - least)
 
 
 def _carried(o: Op, values: list[Array], errors: list[Array], value: Array) -> Array:
@@ -107,20 +116,19 @@ def _carried(o: Op, values: list[Array], errors: list[Array], value: Array) -> A
     if o.name == "mul":
         return total(total(scaled(a, eb), scaled(b, ea)), EXACT if eb is EXACT else scaled(eb, ea))
     if o.name == "div":
-        room = np.abs(b) - eb
-        return np.where(
-            room > 0, (ea + scaled(value, eb)) / np.where(room > 0, room, 1), np.where(ea + eb > 0, np.inf, 0)
-        )
+        room, both = np.abs(b) - eb, np.asarray(ea + eb)
+        quotient = (ea + scaled(value, eb)) / np.where(room > 0, room, 1)
+        return np.where(room > 0, quotient, np.where(both > 0, np.inf, both))
     if o.name in _COMPARISONS:
-        return _flag((np.abs(np.asarray(a, np.float64) - b) <= ea + eb) & (ea + eb > 0))
+        return _flag(~(np.abs(np.asarray(a, np.float64) - b) > ea + eb) & (ea + eb != 0) & (a == a) & (b == b))
     if o.name in _LOGIC:
-        return _logic(o.name, a, b, ea > 0, eb > 0)
+        return _logic(o.name, a, b, ea != 0, eb != 0)
     if o.name in _CLASSES:
-        return _flag(np.isinf(ea))
+        return _flag(~np.isfinite(ea))
     if o.name == "signbit" or (o.name == "cast" and o.dtype.kind == "b"):
-        return _flag((np.abs(np.asarray(a, np.float64)) <= ea) & (ea > 0))
+        return _flag(~(np.abs(np.asarray(a, np.float64)) > ea) & (ea != 0))
     if o.name in _BITS:
-        return np.where((ea > 0) | (eb > 0), np.inf, 0.0)
+        return np.where((ea != 0) | (eb != 0), DOUBT, 0.0)
     if o.name == "cast" and o.args[0].dtype.kind == "b":
         return ea
     return _ends(o, values, errors, value)
@@ -134,8 +142,9 @@ def _where(values: list[Array], errors: list[Array]) -> Array:
     chosen = np.where(values[0], errors[1], errors[2])
     if errors[0] is EXACT:
         return chosen
-    either = np.maximum(errors[1], errors[2]) + gap(values[1], values[2])
-    return np.where(errors[0] > 0, either, chosen)
+    jump = gap(values[1], values[2])
+    either = np.maximum(errors[1], errors[2]) + np.where(np.isinf(jump), DOUBT, jump)
+    return np.where(errors[0] != 0, either, chosen)
 
 
 def _logic(name: str, a: Array, b: Array, ua: Array, ub: Array) -> Array:
@@ -157,7 +166,11 @@ def _ends(o: Op, values: list[Array], errors: list[Array], value: Array) -> Arra
     widest: Array = EXACT
     for signs in itertools.product((-1.0, 1.0), repeat=len(values)):
         moved = [_moved(v, s, e, x.dtype) for v, s, e, x in zip(values, signs, errors, o.args, strict=True)]
+        if o.name == "sqrt":  # what is not negative may be computed as if it were 0, not below
+            moved = [np.where(values[0] >= 0, np.maximum(moved[0], 0), moved[0])]
         widest = np.maximum(widest, gap(apply(o.name, moved, o.dtype, "float64"), value))
+    for error in errors:
+        widest = np.where(np.isnan(error), DOUBT, widest)
     return widest
 
 

@@ -38,6 +38,7 @@ def optimal_positions(
         flat = (*(hi - lo for lo, hi in ranges), math.prod(inner))
         value, position = (np.broadcast_to(part.value(e), grid.shape).reshape(flat) for e in node.element)
         error = SAFETY * np.broadcast_to(part.error(node.element[0]), grid.shape).reshape(flat)
+        error = np.nan_to_num(error, nan=np.inf, posinf=np.inf)
         answer = position
         if node.finish is not None:
             rows = Grid((*names[: len(shape)], "position of the element"), (*ranges, (0, flat[-1])))
@@ -62,7 +63,7 @@ def valid_selections(
         grid = Grid((*(a.name for a in node.axes), node.over.name), (*ranges, (0, n)))
         part = _errors(context, bounds, grid, roots)
         hit = np.broadcast_to(part.value(node.predicate), grid.shape)
-        doubt = np.broadcast_to(part.error(node.predicate), grid.shape) > 0
+        doubt = np.broadcast_to(part.error(node.predicate), grid.shape) != 0
         key, error = np.arange(n, dtype=np.float64), EXACT
         if node.key is not None:
             key, error = part.value(node.key), SAFETY * part.error(node.key)

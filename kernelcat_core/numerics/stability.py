@@ -22,7 +22,7 @@ from kernelcat_core.ir.evaluation import Array, Context, Evaluation, Grid, Range
 from kernelcat_core.ir.expr import Expr, Load, Op, Var
 from kernelcat_core.ir.graph import Compute, Graph, Monoid, Select, monoid
 from kernelcat_core.ir.interpreter import evaluate_tensors, infer_sizes
-from kernelcat_core.numerics.error_rules import EXACT, propagate, scaled, total
+from kernelcat_core.numerics.error_rules import DOUBT, EXACT, difference, propagate, scaled, total
 from kernelcat_core.numerics.tolerance import SAFETY, Approximations, growth, roundoff, underflow
 
 Parts = tuple[Array, ...]
@@ -39,7 +39,7 @@ def error_bounds(
 ) -> dict[str, Array]:
     """Bounds (f64, the shape of the tensor) of the error of every node's output, by name.
 
-    Infinite where anything may come out: an overflow at the declared dtype, or an index that is uncertain.
+    Infinite where an intermediate may overflow its declared dtype, NaN where an index or a test is uncertain.
     `tensors` are the values of `evaluate_tensors(graph, inputs, sizes, "float64")` where the caller has them already.
     """
     bound = infer_sizes(graph, inputs, sizes)
@@ -100,7 +100,7 @@ class Errors:
             found = self._evaluation.load(e, tensor, EXACT if e.fill is None else self.error(e.fill))
         for place in places:
             if place is not EXACT:
-                found = np.where(place > 0, np.inf, found)
+                found = np.where(place != 0, DOUBT, found)
         return found
 
 
@@ -177,7 +177,7 @@ class _Analysis:
         error = (rounds + 2 * self.approximations.product) * most + length * underflow(dtype)
         if not exact[0]:
             least = contract(factors, names, sizes, outer, f64, magnitude)
-            error = error + (most - least)
+            error = error + difference(most, least)
         return value, error
 
     def _fold(self, node: Compute, m: Monoid, outer: tuple[Range, ...], inner: tuple[int, ...]) -> tuple[Parts, Parts]:
@@ -218,7 +218,7 @@ class _Analysis:
         return tuple(s[..., 0] for s in states), tuple(depth * e[..., 0] for e in errors)
 
     def select(self, node: Select) -> Array:
-        """Infinite on rows in which an uncertain predicate or order may change the positions."""
+        """In doubt on rows in which an uncertain predicate or order may change the positions."""
         shape, n = tuple(self.context.size(a.size) for a in node.axes), self.context.size(node.over.size)
         out = np.zeros((*shape, self.context.size(node.count)))
         roots = (node.predicate,) if node.key is None else (node.predicate, node.key)
@@ -229,7 +229,7 @@ class _Analysis:
             if node.key is not None:
                 doubt = total(doubt, part.error(node.key))
             rows = np.broadcast_to(doubt, grid.shape).any(axis=-1)
-            out[_box(ranges)] = np.where(rows, np.inf, 0.0)[..., None]
+            out[_box(ranges)] = np.where(rows, DOUBT, 0.0)[..., None]
         return out
 
 
@@ -266,7 +266,7 @@ def _prod(states: Parts, errors: Parts, dtype: DType) -> tuple[Parts, Parts]:
     x, e = states[0], errors[0]
     most, least = np.prod(np.abs(x) + e, axis=-1), np.prod(np.abs(x), axis=-1)
     rounds = growth(x.shape[-1]) * roundoff(dtype)
-    return (x.prod(axis=-1, dtype=x.dtype),), (most - least + rounds * most + underflow(dtype),)
+    return (x.prod(axis=-1, dtype=x.dtype),), (difference(most, least) + rounds * most + underflow(dtype),)
 
 
 def _extreme(states: Parts, errors: Parts, largest: bool) -> tuple[Parts, Parts]:
@@ -276,7 +276,7 @@ def _extreme(states: Parts, errors: Parts, largest: bool) -> tuple[Parts, Parts]
 
 def _logical(states: Parts, errors: Parts, any_of: bool) -> tuple[Parts, Parts]:
     """`any` is certain where one element certainly holds; `all` is its dual."""
-    x, doubt = states[0], errors[0] > 0
+    x, doubt = states[0], errors[0] != 0
     decided = ((x == any_of) & ~doubt).any(axis=-1)
     return (np.asarray((x.any if any_of else x.all)(axis=-1)),), (np.where(decided, 0.0, doubt.any(axis=-1)),)
 
@@ -289,8 +289,9 @@ def _position(states: Parts, errors: Parts, largest: bool) -> tuple[Parts, Parts
     least = np.take_along_axis(x - errors[0], best, axis=-1)
     rivals = x + errors[0] > least
     np.put_along_axis(rivals, best, False, axis=-1)
+    doubt = (rivals.any(axis=-1) & errors[0].any(axis=-1)) | np.isnan(errors[0]).any(axis=-1)
     picked = tuple(np.take_along_axis(s, best, axis=-1)[..., 0] for s in states)
-    return picked, (errors[0].max(axis=-1), np.where(rivals.any(axis=-1) & errors[0].any(axis=-1), np.inf, 0.0))
+    return picked, (errors[0].max(axis=-1), np.where(doubt, DOUBT, 0.0))
 
 
 REDUCTIONS: dict[str, Callable[[Parts, Parts, DType], tuple[Parts, Parts]]] = {

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Callable, Iterable
 
+import numpy as np
+
 from kernelcat_core.backends.device import Compiled, Description, Device
 from kernelcat_core.errors import Failure, KernelcatError
 from kernelcat_core.numerics.compare import worst
@@ -19,7 +21,11 @@ Progress = Callable[[str], None]
 
 @dataclass
 class TargetReport:
-    """What was seen of one target; `rows` are the facts, in the order they were seen."""
+    """What was seen of one target; `rows` are the facts, in the order they were seen.
+
+    `max_error` is the largest error of any element over the largest magnitude of its output (at least 1); `tolerance`
+    is the largest bound, on the same scale.
+    """
 
     target: str
     ok: bool = True
@@ -89,20 +95,29 @@ def _run_cases(report: TargetReport, r: hops.Rendering, device: Device, library:
                 report.fail(outputs)
                 report.message += f" ({case.name})"
                 return count
-            verdict = worst(list(case.oracle.check(outputs).values()))
+            found = case.oracle.check(outputs)
+            verdict = worst(list(found.values()))
             verdicts.append(verdict)
             count += 1
+            for name, v in found.items():
+                scale = _magnitude(case.oracle.exact[name])
+                report.max_error = max(report.max_error or 0.0, v.max_error / scale)
+                report.tolerance = max(report.tolerance or 0.0, v.tolerance / scale)
             if not verdict.ok:
                 report.ok = False
                 report.message = f"KC-N001: {verdict.message} ({case.name})"
-                report.max_error, report.tolerance = verdict.max_error, verdict.tolerance
                 return count
-    report.max_error = max((v.max_error for v in verdicts), default=0.0)
-    report.tolerance = max((v.tolerance for v in verdicts), default=0.0)
     unstable = sum(v.unstable for v in verdicts)
     if unstable:
         report.message = f"the formula is unstable on {unstable} of {sum(v.checked for v in verdicts)} elements"
     return count
+
+
+def _magnitude(expected: Any) -> float:
+    """The largest finite magnitude of an output, at least 1."""
+    with np.errstate(all="ignore"):
+        wide = np.abs(np.asarray(expected, np.float64))
+    return max(1.0, float(np.max(np.where(np.isfinite(wide), wide, 0.0), initial=0.0)))
 
 
 def _resources(compiled: Compiled) -> str:

@@ -14,10 +14,12 @@ that the process can no longer reach; its sample times are a claim that measure.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import mmap
 import os
+import shutil
 import signal
 import tempfile
 from collections.abc import Callable
@@ -33,6 +35,7 @@ from kernelcat_core.runtime import client
 PAGE = mmap.PAGESIZE
 ALIGNMENT = 64
 POISON = 0xA5
+TOOL_CACHE = "toolcache"
 _MIB = 1 << 20
 _OUTSIDE = "it touched memory outside its tensors"
 _CRASHES = {
@@ -100,6 +103,8 @@ class CommandJob:
     """One compiler call. `files` (name -> text) are laid into an empty scratch folder, the working folder.
 
     `argv[0]` is an absolute path; `readable` are more folders it may read; `results` names the files to return.
+    `tool_cache` is a folder that the run gets a copy of (TOOL_CACHE in its scratch folder); with `fill_tool_cache`,
+    for texts of our own only, that folder is made from what the run leaves there.
     """
 
     argv: tuple[str, ...]
@@ -112,6 +117,8 @@ class CommandJob:
     file_bytes: int = 256 * _MIB
     processes: int = 128
     output_bytes: int = 4 * _MIB
+    tool_cache: Path | None = None
+    fill_tool_cache: bool = False
 
 
 @dataclass(frozen=True)
@@ -294,8 +301,10 @@ def _in_scratch(job: CommandJob, extra: dict[str, Any], reachable: bool,
     with tempfile.TemporaryDirectory(prefix="kernelcat-", ignore_cleanup_errors=True) as scratch:
         for name, text in job.files:
             (Path(scratch) / name).write_text(text, encoding="utf-8")
+        if job.tool_cache is not None and job.tool_cache.is_dir():
+            shutil.copytree(job.tool_cache, Path(scratch) / TOOL_CACHE)
         if uid is not None:
-            os.chown(scratch, uid, uid)
+            _give(Path(scratch), uid)
         limits = {"cpu_seconds": int(job.timeout_s) + 2, "memory_bytes": job.memory_bytes,
                   "file_bytes": job.file_bytes, "processes": _threads_limit(job.processes), "open_files": 1024,
                   "address_space": False}
@@ -308,9 +317,33 @@ def _in_scratch(job: CommandJob, extra: dict[str, Any], reachable: bool,
         failure = _ended_badly(answer, "the compiler", "KC-B001", "KC-B003", job.timeout_s)
         if failure is not None:
             return failure
+        if job.tool_cache is not None and job.fill_tool_cache and answer.exit == 0:
+            _keep(Path(scratch) / TOOL_CACHE, job.tool_cache)
         contents = ((name, _read_result(Path(scratch) / name, job)) for name in job.results)
         results = {name: content for name, content in contents if content is not None}
         return CommandOutcome(answer.exit, answer.output, results, _report(answer), answer.wall_s)
+
+
+def _give(folder: Path, uid: int) -> None:
+    os.chown(folder, uid, uid)
+    for place, folders, files in os.walk(folder):
+        for name in (*folders, *files):
+            os.chown(Path(place) / name, uid, uid, follow_symlinks=False)
+
+
+def _keep(left: Path, tool_cache: Path) -> None:
+    """Make `tool_cache` from a run's folder, whole or not at all; the first of several runs wins."""
+    if tool_cache.exists() or not left.is_dir():
+        return
+    tool_cache.parent.mkdir(parents=True, exist_ok=True)
+    staging = Path(tempfile.mkdtemp(prefix=".staging-", dir=tool_cache.parent))
+    try:
+        # z/ holds parsed sources of zig's own library, needed only while this cache is being filled.
+        shutil.copytree(left, staging / "kept", symlinks=True, ignore=shutil.ignore_patterns("z", "tmp"))
+        with contextlib.suppress(OSError):
+            (staging / "kept").rename(tool_cache)
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
 
 
 def _read_result(path: Path, job: CommandJob) -> bytes | None:

@@ -34,7 +34,11 @@ _NVCC_FLAGS: dict[str, tuple[str, ...]] = {"ptx": ("-ptx",), "cubin": ("-cubin",
 
 @dataclass(frozen=True)
 class Toolchain:
-    """One external compiler. `command` starts with an absolute path; `readable` are folders it reads beyond /usr."""
+    """One external compiler.
+
+    `command` starts with an absolute path; `readable` are folders it reads beyond /usr; `cache_variables` name the
+    environment variables that tell it where to keep parts it builds once (zig: its C and C++ libraries).
+    """
 
     name: str
     language: Language
@@ -42,6 +46,7 @@ class Toolchain:
     version: str
     readable: tuple[str, ...] = ()
     include: tuple[str, ...] = ()
+    cache_variables: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
@@ -107,13 +112,21 @@ def compile(toolchain: Toolchain, text: str, *, flags: tuple[str, ...] = (), kin
     if entry is not None:
         return Binary(toolchain, key, _paths(kinds, entry), entry.facts["log"], entry.facts["seconds"], True)
     job = runner.CommandJob(argv=toolchain.command, files=((source_name(toolchain), text), *extra.items()),
-                            readable=toolchain.readable, timeout_s=timeout_s)
+                            readable=toolchain.readable, timeout_s=timeout_s, tool_cache=_tool_cache(toolchain),
+                            environment=tuple((name, runner.TOOL_CACHE) for name in toolchain.cache_variables))
     run = _compile_nvrtc if toolchain.name == "nvrtc" else _compile_command
     made = run(toolchain, job, flags, kinds, should_stop)
     if isinstance(made, Failure):
         return made
     entry = binaries.publish(key, made.results, {"log": made.output, "seconds": made.wall_s})
     return Binary(toolchain, key, _paths(kinds, entry), made.output, made.wall_s, False)
+
+
+def _tool_cache(toolchain: Toolchain) -> Path | None:
+    """Where the parts that a toolchain builds once are kept; None for one that builds none."""
+    if not toolchain.cache_variables:
+        return None
+    return binaries.folder() / "tools" / f"{toolchain.name}-{toolchain.version}-{toolchain.language}"
 
 
 def source_name(toolchain: Toolchain) -> str:
@@ -210,15 +223,26 @@ def _ziglang(language: Language) -> Toolchain | None:
     version = _version((binary, "version"))
     if not version:
         return None
-    return Toolchain("zig", language, (binary, "cc" if language == "c" else "c++"), version, (str(home),))
+    return Toolchain("zig", language, (binary, "cc" if language == "c" else "c++"), version, (str(home),),
+                     cache_variables=("ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR"))
 
 
 def _compiles(toolchain: Toolchain) -> bool:
-    """Whether a compiler really makes a shared object here (headers and linker may be missing)."""
-    header = "stdint.h" if toolchain.language == "c" else "cstdint"
-    linkage = "" if toolchain.language == "c" else 'extern "C" '
-    probe = f"#include <{header}>\n{linkage}int probe(void **t, const int64_t *s) {{ return t == 0 && s == 0; }}\n"
-    return isinstance(compile(toolchain, probe, flags=("-O1",)), Binary)
+    """Whether a compiler really makes a shared object here (headers and linker may be missing).
+
+    Also has a toolchain build the parts that it keeps: zig takes five seconds for C and a minute for C++, once.
+    """
+    tool_cache = _tool_cache(toolchain)
+    if tool_cache is not None and tool_cache.is_dir():
+        return True
+    linkage = "" if toolchain.language == "c" else '#include <vector>\nextern "C" '
+    probe = f"#include <stdint.h>\n{linkage}int probe(void **t, const int64_t *s) {{ return t == 0 && s == 0; }}\n"
+    argv = (*toolchain.command, *_HOST_FLAGS["shared"], source_name(toolchain), "-O1", "-o", _FILE["shared"])
+    outcome = runner.run_command(runner.CommandJob(
+        argv, files=((source_name(toolchain), probe),), results=(_FILE["shared"],), readable=toolchain.readable,
+        environment=tuple((name, runner.TOOL_CACHE) for name in toolchain.cache_variables), timeout_s=300,
+        tool_cache=tool_cache, fill_tool_cache=True))
+    return isinstance(outcome, runner.CommandOutcome) and outcome.status == 0 and bool(outcome.results)
 
 
 @cache
@@ -280,3 +304,9 @@ HINTS: dict[Language, str] = {
 def missing(language: Language) -> Failure:
     """The failure to return where no toolchain for `language` was found."""
     return Failure("KC-B002", f"this machine has no compiler for {language}", "", HINTS[language])
+
+
+if __name__ == "__main__":  # make setup: what takes long the first time is done before anyone waits for it
+    for found in (find_c(), find_cpp(), find_cuda()):
+        if found is not None:
+            print(f"{found.language}: {found.label}")

@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.architecture.tree import files, generated, place, source_folders
 
 WORDS = {"util", "utils", "helper", "helpers", "manager", "managers", "engine", "engines"}
-BARE = {"data", "info", "result", "results_"}
+BARE = {"data", "info", "result"}
 PREFIXES = ("new_", "do_", "process_")
 
 
@@ -58,6 +58,10 @@ def test_no_file_has_an_empty_name() -> None:
     assert named == []
 
 
+def _is_text(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value != ""
+
+
 def asks_for_a_target(node: ast.AST) -> bool:
     """`target == "..."`, `target.kind == "..."`, `x.target.backend in ("...",)` and the like."""
     if not isinstance(node, ast.Compare):
@@ -65,8 +69,8 @@ def asks_for_a_target(node: ast.AST) -> bool:
     sides = [node.left, *node.comparators]
     names = [ast.unparse(side) for side in sides]
     about = any(re.search(r"(^|\.)target(\.(name|kind|backend|arch))?$", name) for name in names)
-    literal = any(isinstance(part, ast.Constant) and isinstance(part.value, str) and part.value
-                  for side in sides for part in ast.walk(side))
+    literal = any(_is_text(side) or (isinstance(side, ast.Tuple | ast.List | ast.Set) and any(map(_is_text, side.elts)))
+                  for side in sides)
     return about and literal
 
 

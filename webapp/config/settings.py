@@ -44,7 +44,6 @@ INSTALLED_APPS = [
     "webapp.leaderboard",
     "webapp.live",
     "webapp.pages",
-    "workers",
 ]
 
 MIDDLEWARE = [
@@ -111,6 +110,7 @@ TIME_ZONE = "UTC"
 APPEND_SLASH = False
 
 FRONTEND_BUILD = ROOT / "frontend" / "dist"
+FRONTEND_MANIFEST = FRONTEND_BUILD / "manifest.json"
 STATIC_URL = "/static/"
 STATIC_ROOT = HOME / "static"
 STATICFILES_DIRS = [FRONTEND_BUILD] if FRONTEND_BUILD.is_dir() else []
@@ -119,7 +119,7 @@ WHITENOISE_AUTOREFRESH = DEBUG
 DJANGO_VITE = {
     "default": {
         "dev_mode": environment.flag("VITE_DEV"),
-        "manifest_path": FRONTEND_BUILD / "manifest.json",
+        "manifest_path": FRONTEND_MANIFEST,
     }
 }
 CONTENT_SECURITY_POLICY = {

@@ -39,7 +39,17 @@ class TensorShape(Schema):
     symbolic: list[str]
 
 
+class Knob(Schema):
+    """One choice of the schedule: its legal values and the one taken when `configs` names none."""
+
+    name: str
+    values: list[Any]
+    default: Any
+
+
 class TargetPreview(Schema):
+    """`source_digest` keys the evidence of this very text; `error` is set when the target cannot express it."""
+
     target: str
     label: str
     language: str = ""
@@ -47,8 +57,10 @@ class TargetPreview(Schema):
     source: str = ""
     tile: str = ""
     entry: str = ""
-    launch: Any = None
+    launch: str = ""
+    source_digest: str = ""
     config: dict[str, Any] = {}
+    knobs: list[Knob] = []
     facts: list[Fact] = []
     error: ErrorBody | None = None
 

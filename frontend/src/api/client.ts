@@ -96,6 +96,7 @@ export const api = {
   gallery: () => json<GalleryItem[]>("GET", "/catalog/gallery"),
   preview: (request: PreviewRequest, signal?: AbortSignal) =>
     json<PreviewAnswer>("POST", "/preview", request, signal),
+  operator: (operator: string) => json<OperatorDetail>("GET", `/operators/${id(operator)}`),
   createOperator: (request: OperatorCreate) => json<OperatorDetail>("POST", "/operators", request),
   renameOperator: (operator: string, name: string) =>
     json<OperatorDetail>("PATCH", `/operators/${id(operator)}`, { name }),

@@ -43,7 +43,7 @@ function nameKind(name: string, stream: StringStream, state: State): string {
   if (words.has(name)) return "keyword";
   if (constants.has(name)) return "atom";
   if (reducers.has(name) && stream.match(/^\s*\[/, false)) return "keyword";
-  if (stream.match(/^\s*\(/, false)) return "standard";
+  if (stream.match(/^\s*\(/, false)) return "variableName.standard";
   return "variableName";
 }
 
@@ -51,7 +51,6 @@ const formulaLanguage = StreamLanguage.define<State>({
   name: "formula",
   startState: () => ({ declared: false }),
   token,
-  tokenTable: {},
   languageData: {
     commentTokens: { line: "#" },
     closeBrackets: { brackets: ["(", "[", '"'] },

@@ -19,7 +19,7 @@ const listingLanguage = StreamLanguage.define<null>({
     if (name) {
       if (/^(b?f|[iu])\d+(e\dm\d)?$|^bool$|^float\d*$|^int\d+$/.test(name[0])) return "typeName";
       if (WORDS.has(name[0].toLowerCase())) return "keyword";
-      return /^\s*\(/.test(stream.string.slice(stream.pos)) ? "standard" : "variableName";
+      return /^\s*\(/.test(stream.string.slice(stream.pos)) ? "variableName.standard" : "variableName";
     }
     stream.next();
     return "punctuation";

@@ -108,6 +108,7 @@ export const en = {
   "outcome.compute": "Compute",
   "outcome.device": "Device",
   "outcome.error": "Max error",
+  "outcome.evidence": "Evidence",
   "outcome.gain": "Gain",
   "outcome.limit": "Limit",
   "outcome.limit_ratio": "Share of limit",

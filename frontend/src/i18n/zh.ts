@@ -110,6 +110,7 @@ export const zh: Record<MessageKey, string> = {
   "outcome.compute": "算力",
   "outcome.device": "设备",
   "outcome.error": "最大误差",
+  "outcome.evidence": "证据",
   "outcome.gain": "提升",
   "outcome.limit": "极限",
   "outcome.limit_ratio": "占极限比例",

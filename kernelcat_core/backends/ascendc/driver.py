@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Iterator
+from collections.abc import Iterator
 
 from kernelcat_core.backends.ascendc.host import HOST, attributes, size_name, speller
 from kernelcat_core.backends.ascendc.limits import LIMITS_910B
-from kernelcat_core.backends.ascendc.names import Paths, entry_name, operator_name
+from kernelcat_core.backends.ascendc.names import Operator, Paths, operators
 from kernelcat_core.codegen.cstyle import Speller, helper_text
 from kernelcat_core.ir.expr import Const, Expr
 from kernelcat_core.ir.graph import Tensor
@@ -19,26 +19,37 @@ def driver_text(module: TileModule, entry: str) -> str:
     spell = speller()
     sizes = [f"    const int64_t {size_name(s)} = sizes[{k}];" for k, s in enumerate(module.sizes)]
     held = [line for k, t in enumerate(module.temporaries) for line in _temporary(k, t, spell)]
-    places = {t.name: f"static_cast<uint8_t *>(tensors[{k}])" for k, t in enumerate((*module.inputs, *module.outputs))}
+    places = {
+        t.name: f"static_cast<uint8_t *>(tensors[{k}])"
+        for k, t in enumerate((*module.inputs, *module.outputs))
+    }
     places |= {t.name: f"temporary_{k}.data()" for k, t in enumerate(module.temporaries)}
-    runs = [line for p in module.programs for line in _run(module, p, places, spell)]
+    named = operators(module)
+    runs = [line for p in module.programs for line in _run(module, p, named[p.name], places, spell)]
     helpers = helper_text(spell.used, HOST)
-    return "\n".join([
-        f"// Runs {module.name} on the functional model of KernelCAT: the host's tiling functions, then the kernels.",
-        f'#include "{paths.host}"',
-        "using namespace optiling;",
-        f'#include "{paths.kernel}"',
-        "",
-        *([f"namespace driver {{\n{helpers}\n}}  // namespace driver", ""] if helpers else []),
-        'extern "C" const char *kc_last_error(void) { return twin::last_error().c_str(); }',
-        f'extern "C" int {entry}(void **tensors, const int64_t *sizes) {{',
-        *(["    using namespace driver;"] if helpers else []),
-        "    (void)sizes;",
-        *sizes, *(f"    (void){size_name(s)};" for s in module.sizes), *held, *runs,
-        "    return 0;",
-        "}",
-        "",
-    ])
+    return "\n".join(
+        [
+            f"// Runs {module.name} on the functional model of KernelCAT: the host's tiling functions, then the kernels. It is",
+            "// appended to the device text; the tiling header is included before it, as the vendor's build does.",
+            f'#include "{paths.host}"',
+            'extern "C" int kc_threads;',
+            "int kc_threads = 1;",
+            'extern "C" const char *kc_last_error(void) { return twin::last_error().c_str(); }',
+            "namespace driver {",
+            *([helpers] if helpers else []),
+            "static int launch(void **tensors, const int64_t *sizes) {",
+            "    (void)sizes;",
+            *sizes,
+            *(f"    (void){size_name(s)};" for s in module.sizes),
+            *held,
+            *runs,
+            "    return 0;",
+            "}",
+            "}  // namespace driver",
+            f'extern "C" int {entry}(void **tensors, const int64_t *sizes) {{ return driver::launch(tensors, sizes); }}',
+            "",
+        ]
+    )
 
 
 def _bytes(t: Tensor, spell: Speller) -> str:
@@ -54,19 +65,22 @@ def _dims(shape: tuple[Expr, ...], spell: Speller) -> str:
     return "{" + ", ".join(spell.text(d) + ("ll" if isinstance(d, Const) else "") for d in shape) + "}"
 
 
-def _run(module: TileModule, p: TileProgram, places: dict[str, str], spell: Speller) -> Iterator[str]:
-    name = operator_name(p.name)
+def _run(
+    module: TileModule, p: TileProgram, o: Operator, places: dict[str, str], spell: Speller
+) -> Iterator[str]:
     inputs = ", ".join(_dims(t.shape, spell) for t in p.reads)
     outputs = ", ".join(_dims(t.shape, spell) for t in p.writes)
     numbers = ", ".join(size_name(s) for s in attributes(module, p))
     yield "    {"
     yield f"        twin::Host host({{{inputs}}}, {{{numbers}}}, {LIMITS_910B['cores']});"
-    yield f"        if (host.infer(ge::{name}InferShape, {{{outputs}}}) || host.tile(optiling::{name}Tiling)) return 1;"
+    yield f"        if (host.infer(optiling::{o.type}InferShape, {{{outputs}}}) || host.tile(optiling::{o.type}Tiling)) return 1;"
     yield "        const std::vector<twin::Region> regions = {"
     for tensors, writable in ((p.reads, "false"), (p.writes, "true")):
         for t in tensors:
             yield f"            {{{places[t.name]}, static_cast<uint64_t>({_bytes(t, spell)}), {writable}}},"
     yield "        };"
     arguments = ", ".join([places[t.name] for t in (*p.reads, *p.writes)] + ["nullptr", "host.tiling()"])
-    yield (f"        if (twin::run(host.blocks(), regions, [&] {{ {entry_name(p.name)}({arguments}); }})) return 1;")
+    yield (
+        f"        if (twin::run(host.blocks(), regions, [&] {{ ::{o.entry}({arguments}); }}, kc_threads)) return 1;"
+    )
     yield "    }"

@@ -14,13 +14,25 @@ BACKEND = Backend(
     name="ascendc",
     label="Huawei Ascend",
     language="cpp",
-    targets=(Target(name="ascend:910b", backend="ascendc", arch="910b", model="dma", label="Ascend 910B (Ascend C)",
-                    language="cpp", limits=LIMITS_910B),),
-    aliases=MappingProxyType({
-        "ascend": "ascend:910b", "ascendc": "ascend:910b",
-        **{f"{prefix}{d}": "ascend:910b" for d in _DEVICES for prefix in ("ascend", "ascend ", "")},
-        "atlas a2": "ascend:910b",
-    }),
+    targets=(
+        Target(
+            name="ascend:910b",
+            backend="ascendc",
+            arch="910b",
+            model="dma",
+            label="Ascend 910B (Ascend C)",
+            language="cpp",
+            limits=LIMITS_910B,
+        ),
+    ),
+    aliases=MappingProxyType(
+        {
+            "ascend": "ascend:910b",
+            "ascendc": "ascend:910b",
+            **{f"{prefix}{d}": "ascend:910b" for d in _DEVICES for prefix in ("ascend", "ascend ", "")},
+            "atlas a2": "ascend:910b",
+        }
+    ),
     render="kernelcat_core.backends.ascendc.renderer:render",
     device="kernelcat_core.backends.ascendc.device:Device",
 )

@@ -1,14 +1,16 @@
-"""Names of what a module becomes: files, classes, entries."""
+"""Names of what a module becomes: files, and for each program an operator with its class, tiling struct and entry."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 
+from kernelcat_core.ir.tile import TileModule
+
 
 @dataclass(frozen=True)
 class Paths:
-    """Files of the module `name`."""
+    """Files of the module `name` beside its device text."""
 
     name: str
 
@@ -18,30 +20,43 @@ class Paths:
 
     @property
     def host(self) -> str:
-        return f"op_host/{self.name}.cpp"
+        return f"{self.name}_host.cpp"
 
     @property
     def driver(self) -> str:
-        return f"model/{self.name}_driver.cpp"
+        return f"{self.name}_driver.cpp"
+
+
+@dataclass(frozen=True)
+class Operator:
+    """The operator that one program is; `type` is its name to the framework, in CamelCase."""
+
+    type: str
 
     @property
-    def kernel(self) -> str:
-        return f"op_kernel/{self.name}.cpp"
+    def core_class(self) -> str:
+        return f"{self.type}Core"
+
+    @property
+    def tiling(self) -> str:
+        return f"{self.type}TilingData"
+
+    @property
+    def entry(self) -> str:
+        """The device entry: the type in lower case with underscores, as the build expects it."""
+        return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", self.type).lower()
 
 
-def operator_name(program: str) -> str:
-    """softmax_row -> SoftmaxRow, the operator's type."""
-    return "".join(part[:1].upper() + part[1:] for part in re.split(r"_+", program) if part) or "Kernel"
+def operators(module: TileModule) -> dict[str, Operator]:
+    """Program name -> its operator; a module of one program gives the operator its own name."""
+    alone = len(module.programs) == 1
+    return {
+        p.name: Operator(_camel(module.name) if alone else _camel(f"{module.name}_{p.name}"))
+        for p in module.programs
+    }
 
 
-def class_name(program: str) -> str:
-    return f"Kernel{operator_name(program)}"
-
-
-def tiling_name(program: str) -> str:
-    return f"{operator_name(program)}TilingData"
-
-
-def entry_name(program: str) -> str:
-    """The device entry: the operator's name in lower case with underscores, as the build expects it."""
-    return re.sub(r"(?<!^)(?=[A-Z])", "_", operator_name(program)).lower()
+def _camel(name: str) -> str:
+    words = [w for w in re.split(r"[^A-Za-z0-9]+", name) if w]
+    text = "".join(w[:1].upper() + w[1:] for w in words)
+    return text if text[:1].isalpha() else f"Op{text}"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Iterator
+from collections.abc import Iterator
 
 from kernelcat_core.backends.ascendc.driver import driver_text
 from kernelcat_core.backends.ascendc.host import host_text, tiling_text
 from kernelcat_core.backends.ascendc.instructions import TABLE
 from kernelcat_core.backends.ascendc.limits import MEMORY_910B
-from kernelcat_core.backends.ascendc.names import Paths, class_name, entry_name, tiling_name
+from kernelcat_core.backends.ascendc.names import Operator, Paths, operators
 from kernelcat_core.backends.ascendc.spell import DIALECT, STORAGE, Names
 from kernelcat_core.backends.ascendc.statements import COPY_HELPERS, Statements, queue_name
 from kernelcat_core.codegen.cstyle import helper_text
@@ -27,29 +27,41 @@ def render(module: TileModule, target: Target) -> Source:
     whose `entry` runs the tiling functions and then the kernels. Raises KC-R001 and KC-S002 (see codegen.dma.lower).
     """
     programs = lower(module, TABLE, MEMORY_910B)
-    bodies = [_program(module, p) for p in programs]
+    named = operators(module)
+    bodies = [_program(p, named[p.name]) for p in programs]
     used = {name: None for _, statements in bodies for name in statements.names.speller.used}
     copies = {name: None for _, statements in bodies for name in statements.helpers}
     scalar_helpers = helper_text(used, DIALECT)
     paths = Paths(module.name)
-    text = "\n".join([
-        f"// {module.name} for {target.name}, by KernelCAT. Host side: {paths.tiling}, {paths.host}.",
-        '#include "kernel_operator.h"',
-        "using namespace AscendC;",
-        "",
-        "namespace {",
-        *(COPY_HELPERS[name] for name in copies),
-        *([scalar_helpers] if scalar_helpers else []),
-        "",
-        *(line for lines, _ in bodies for line in (*lines, "")),
-        "}  // namespace",
-        "",
-        *(line for p in programs for line in _entry(module, p)),
-    ])
+    text = "\n".join(
+        [
+            f"// {module.name} for {target.name}, by KernelCAT. Host side: {paths.tiling}, {paths.host}.",
+            '#include "kernel_operator.h"',
+            "using namespace AscendC;",
+            "",
+            "namespace {",
+            *(COPY_HELPERS[name] for name in copies),
+            *([scalar_helpers] if scalar_helpers else []),
+            "",
+            *(line for lines, _ in bodies for line in (*lines, "")),
+            "}  // namespace",
+            "",
+            *(line for p in programs for line in _entry(p, named[p.name])),
+        ]
+    )
     entry = f"kc_{module.name}"
-    return Source(text, entry, target.language, target.name, tuple((p.name, _launch(p)) for p in programs),
-                  ((paths.tiling, tiling_text(module)), (paths.host, host_text(module)),
-                   (paths.driver, driver_text(module, entry))))
+    return Source(
+        text,
+        entry,
+        target.language,
+        target.name,
+        tuple((p.name, _launch(p)) for p in programs),
+        (
+            (paths.tiling, tiling_text(module)),
+            (paths.host, host_text(module)),
+            (paths.driver, driver_text(module, entry)),
+        ),
+    )
 
 
 def _launch(p: DmaProgram) -> str:
@@ -57,16 +69,16 @@ def _launch(p: DmaProgram) -> str:
     return f"min(cells, vector cores) blocks, each walks cells ({grid or '1'}); {p.near_bytes} of {MEMORY_910B.near_bytes} B of UB"
 
 
-def _program(module: TileModule, p: DmaProgram) -> tuple[list[str], Statements]:
+def _program(p: DmaProgram, operator: Operator) -> tuple[list[str], Statements]:
     """The kernel class of one program."""
     names = Names(p)
     statements = Statements(names)
     body = list(statements.lines(p.body, " " * 12))
     return [
         f"/// {p.kernel_class}: {_launch(p)}",
-        f"class {class_name(p.name)} {{",
+        f"class {operator.core_class} {{",
         "public:",
-        *_init(module, p, names),
+        *_init(p, names),
         *_process(p, names, body),
         "",
         "private:",
@@ -79,15 +91,17 @@ def _parameters(p: DmaProgram) -> list[str]:
     return [f"GM_ADDR {Names(p).of(t.name)}" for t in (*p.reads, *p.writes)]
 
 
-def _init(module: TileModule, p: DmaProgram, names: Names) -> Iterator[str]:
+def _init(p: DmaProgram, names: Names) -> Iterator[str]:
     """Sizes, tensors and buffers."""
     yield f"    __aicore__ inline void Init({', '.join([*_parameters(p), *(f'int64_t {names.of(s)}' for s in p.sizes)])}) {{"
-    for size in p.sizes:
-        yield f"        this->{names.of(size)} = {names.of(size)};"
+    for s in p.sizes:
+        yield f"        this->{names.of(s)} = {names.of(s)};"
     for t in (*p.reads, *p.writes):
         kind = STORAGE[t.dtype.name]
-        yield (f"        {names.tensor(t.name)}.SetGlobalBuffer(reinterpret_cast<__gm__ {kind} *>({names.of(t.name)}), "
-               f"{names.text(product(t.shape))});")
+        yield (
+            f"        {names.tensor(t.name)}.SetGlobalBuffer(reinterpret_cast<__gm__ {kind} *>({names.of(t.name)}), "
+            f"{names.text(product(t.shape))});"
+        )
     queues: dict[str, int] = {}
     for b in p.buffers:
         if b.role == "calc":
@@ -141,15 +155,18 @@ def _members(p: DmaProgram, names: Names) -> Iterator[str]:
         yield f"    int64_t {', '.join(names.of(s) for s in p.sizes)};"
 
 
-def _entry(module: TileModule, p: DmaProgram) -> Iterator[str]:
+def _entry(p: DmaProgram, operator: Operator) -> Iterator[str]:
     """The function that a launch calls."""
     names = Names(p)
     parameters = [*_parameters(p), "GM_ADDR workspace", "GM_ADDR tiling"]
-    yield f'extern "C" __global__ __aicore__ void {entry_name(p.name)}({", ".join(parameters)}) {{'
-    yield f"    GET_TILING_DATA_WITH_STRUCT({tiling_name(p.name)}, sizes, tiling);"
+    yield f'extern "C" __global__ __aicore__ void {operator.entry}({", ".join(parameters)}) {{'
+    yield f"    GET_TILING_DATA_WITH_STRUCT({operator.tiling}, sizes, tiling);"
     yield "    (void)workspace;"
-    yield f"    {class_name(p.name)} kernel;"
-    arguments = [*(names.of(t.name) for t in (*p.reads, *p.writes)), *(f"sizes.{names.of(s)}" for s in p.sizes)]
+    yield f"    {operator.core_class} kernel;"
+    arguments = [
+        *(names.of(t.name) for t in (*p.reads, *p.writes)),
+        *(f"sizes.{names.of(s)}" for s in p.sizes),
+    ]
     yield f"    kernel.Init({', '.join(arguments)});"
     yield "    kernel.Process();"
     yield "}"

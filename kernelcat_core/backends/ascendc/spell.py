@@ -2,45 +2,122 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Mapping
 
 from kernelcat_core.codegen.cstyle import C_TYPES, Dialect, Speller, identifier
 from kernelcat_core.codegen.dma_ast import Buffer, DmaProgram, View
 from kernelcat_core.dtypes import DType
-from kernelcat_core.ir.expr import ZERO, Expr, Load, Size, Var
+from kernelcat_core.ir.expr import ZERO, Const, Expr, Load, Op, Size, Var, transform
 
 # bool tensors are bytes of 0 and 1 wherever they lie in memory.
-STORAGE: Mapping[str, str] = MappingProxyType({**C_TYPES, "f16": "half", "bf16": "bfloat16_t", "bool": "uint8_t"})
+STORAGE: Mapping[str, str] = MappingProxyType(
+    {**C_TYPES, "f16": "half", "bf16": "bfloat16_t", "bool": "uint8_t"}
+)
 
 # Names of the API that a formula's own names must not hide.
-_API = frozenset("""Abs Acos Acosh Add Adds And Asin Asinh Atan Atanh Axpy Cast Compare CompareScalar Cos Cosh DataCopy DataCopyPad
-    Div Duplicate Erf Exp Fmod GetBlockIdx GetBlockNum GlobalTensor Init Ln LocalTensor Log10 Log2 Max Maxs Min Mins Mul Muls Not
-    Or PipeBarrier Power Process ReduceMax ReduceMin ReduceSum Select SetFlag Sin Sinh Sqrt Sub Sync TBuf TPipe TQue Tan Tanh
-    WaitFlag bfloat16_t cell cells half pipe rest tiling workspace CopyRowsIn CopyRowsOut event_t""".split())
+_API = frozenset(
+    [
+        "Abs",
+        "Acos",
+        "Acosh",
+        "Add",
+        "Adds",
+        "And",
+        "Asin",
+        "Asinh",
+        "Atan",
+        "Atanh",
+        "Axpy",
+        "Cast",
+        "Compare",
+        "CompareScalar",
+        "Cos",
+        "Cosh",
+        "DataCopy",
+        "DataCopyPad",
+        "Div",
+        "Duplicate",
+        "Erf",
+        "Exp",
+        "Fmod",
+        "GetBlockIdx",
+        "GetBlockNum",
+        "GlobalTensor",
+        "Init",
+        "Ln",
+        "LocalTensor",
+        "Log10",
+        "Log2",
+        "Max",
+        "Maxs",
+        "Min",
+        "Mins",
+        "Mul",
+        "Muls",
+        "Not",
+        "Or",
+        "PipeBarrier",
+        "Power",
+        "Process",
+        "ReduceMax",
+        "ReduceMin",
+        "ReduceSum",
+        "Select",
+        "SetFlag",
+        "Sin",
+        "Sinh",
+        "Sqrt",
+        "Sub",
+        "Sync",
+        "TBuf",
+        "TPipe",
+        "TQue",
+        "Tan",
+        "Tanh",
+        "WaitFlag",
+        "bfloat16_t",
+        "cell",
+        "cells",
+        "half",
+        "pipe",
+        "rest",
+        "tiling",
+        "workspace",
+        "CopyRowsIn",
+        "CopyRowsOut",
+        "event_t",
+    ]
+)
 
 DIALECT = Dialect(
     name="Ascend C",
     types=MappingProxyType({**C_TYPES, "f16": "half", "bf16": "bfloat16_t"}),
     calls=MappingProxyType({"abs.f": "kc_abs_{t}({0})"}),
-    casts=MappingProxyType({
-        "f16>f32": "static_cast<float>({0})", "f32>f16": "static_cast<half>({0})",
-        "bf16>f32": "ToFloat({0})", "f32>bf16": "ToBfloat16({0})",
-    }),
+    casts=MappingProxyType(
+        {
+            "f16>f32": "static_cast<float>({0})",
+            "f32>f16": "static_cast<half>({0})",
+            "bf16>f32": "ToFloat({0})",
+            "f32>bf16": "ToBfloat16({0})",
+        }
+    ),
     qualifier="__aicore__ inline",
     infinity="kc_infinity()",
     nan="kc_nan()",
     reserved=_API,
-    helpers=MappingProxyType({
-        "kc_abs_f32": "__aicore__ inline float kc_abs_f32(float a) { return a < 0.0f ? -a : a == 0.0f ? 0.0f : a; }",
-        "kc_abs_f64": "__aicore__ inline double kc_abs_f64(double a) { return a < 0.0 ? -a : a == 0.0 ? 0.0 : a; }",
-        "kc_infinity": "__aicore__ inline float kc_infinity() { union { uint32_t u; float f; } x = {0x7f800000u}; return x.f; }",
-        "kc_nan": "__aicore__ inline float kc_nan() { union { uint32_t u; float f; } x = {0x7fc00000u}; return x.f; }",
-        "kc_f16_to_f32": "__aicore__ inline float kc_f16_to_f32(half a) { return static_cast<float>(a); }",
-        "kc_f32_to_f16": "__aicore__ inline half kc_f32_to_f16(float a) { return static_cast<half>(a); }",
-        "kc_bf16_to_f32": "__aicore__ inline float kc_bf16_to_f32(bfloat16_t a) { return ToFloat(a); }",
-        "kc_f32_to_bf16": "__aicore__ inline bfloat16_t kc_f32_to_bf16(float a) { return ToBfloat16(a); }",
-    }),
+    helpers=MappingProxyType(
+        {
+            "kc_abs_f32": "__aicore__ inline float kc_abs_f32(float a) { return a < 0.0f ? -a : a == 0.0f ? 0.0f : a; }",
+            "kc_abs_f64": "__aicore__ inline double kc_abs_f64(double a) { return a < 0.0 ? -a : a == 0.0 ? 0.0 : a; }",
+            "kc_infinity": "__aicore__ inline float kc_infinity() { union { uint32_t u; float f; } x = {0x7f800000u}; return x.f; }",
+            "kc_nan": "__aicore__ inline float kc_nan() { union { uint32_t u; float f; } x = {0x7fc00000u}; return x.f; }",
+            "kc_f16_to_f32": "__aicore__ inline float kc_f16_to_f32(half a) { return static_cast<float>(a); }",
+            "kc_f32_to_f16": "__aicore__ inline half kc_f32_to_f16(float a) { return static_cast<half>(a); }",
+            "kc_bf16_to_f32": "__aicore__ inline float kc_bf16_to_f32(bfloat16_t a) { return ToFloat(a); }",
+            "kc_f32_to_bf16": "__aicore__ inline bfloat16_t kc_f32_to_bf16(float a) { return ToBfloat16(a); }",
+        }
+    ),
 )
 
 
@@ -49,6 +126,7 @@ class Names:
 
     def __init__(self, program: DmaProgram) -> None:
         self.buffers: dict[str, Buffer] = {b.name: b for b in program.buffers}
+        self.naturals = program.naturals
         self.speller = Speller(DIALECT, self._leaf)
 
     def of(self, name: str) -> str:
@@ -61,9 +139,30 @@ class Names:
 
     def text(self, e: Expr, level: int = 0) -> str:
         """`e` in C++; parenthesised when it binds weaker than `level` (see cstyle.Speller)."""
-        text = self.speller.text(e, level)
+        text = self.speller.text(transform(e, self._plain), level)
         self.speller.used.update((name, None) for name in ("kc_infinity", "kc_nan") if name in text)
         return text
+
+    def _plain(self, e: Expr) -> Expr | None:
+        """Division by a positive constant truncates as well as it floors where the dividend cannot be negative."""
+        if (
+            isinstance(e, Op)
+            and e.name == "floordiv"
+            and isinstance(e.args[1], Const)
+            and e.args[1].value > 0
+        ):
+            return Op("div", e.args, e.dtype) if self._natural(e.args[0]) else None
+        return None
+
+    def _natural(self, e: Expr) -> bool:
+        """Whether an i64 expression is known not to be negative."""
+        if isinstance(e, Const):
+            return e.value >= 0
+        if isinstance(e, Var):
+            return e.name in self.naturals
+        if isinstance(e, Op) and e.name in ("add", "mul", "div", "floordiv", "min", "max"):
+            return all(self._natural(a) for a in e.args)
+        return isinstance(e, Size)
 
     def typed(self, buffer: str, dtype: DType) -> str:
         """The LocalTensor of a buffer, read as `dtype`."""

@@ -2,18 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Iterator
+from collections.abc import Iterator
 
 from kernelcat_core.backends.ascendc.instructions import TABLE
 from kernelcat_core.backends.ascendc.spell import DIALECT, STORAGE, Names
-from kernelcat_core.codegen.dma_ast import (Assign, Block, Branch, CopyIn, CopyOut, Declare, Loop, Put, Queue, Stmt, Sync,
-                                            Vector)
+from kernelcat_core.codegen.dma_ast import (
+    Assign,
+    Block,
+    Branch,
+    CopyIn,
+    CopyOut,
+    Declare,
+    Loop,
+    Put,
+    Queue,
+    Stmt,
+    Sync,
+    Vector,
+)
 from kernelcat_core.errors import KernelcatError
 from kernelcat_core.ir.expr import ONE, ZERO, Const, Expr
 
-_FIXED = {"move": "Muls", "fill": "Duplicate", "axpy": "Axpy", "and_bits": "And", "or_bits": "Or", "not_bits": "Not",
-          "compare": "Compare", "compare_scalar": "CompareScalar", "select": "Select", "select_scalar": "Select",
-          "reduce_sum": "ReduceSum", "reduce_max": "ReduceMax", "reduce_min": "ReduceMin"}
+_FIXED = {
+    "move": "Muls",
+    "fill": "Duplicate",
+    "axpy": "Axpy",
+    "and_bits": "And",
+    "or_bits": "Or",
+    "not_bits": "Not",
+    "compare": "Compare",
+    "compare_scalar": "CompareScalar",
+    "select": "Select",
+    "select_scalar": "Select",
+    "reduce_sum": "ReduceSum",
+    "reduce_max": "ReduceMax",
+    "reduce_min": "ReduceMin",
+}
 
 
 class Statements:
@@ -64,8 +88,10 @@ class Statements:
                 yield indent + self._sync(s)
             case CopyIn():
                 self.helpers["CopyRowsIn"] = None
-                yield (f"{indent}CopyRowsIn({self.names.view(s.target)}, {self._at(s.tensor, s.offset)}, {text(s.rows)}, "
-                       f"{text(s.length)}, {text(s.stride)}, {s.pitch});")
+                yield (
+                    f"{indent}CopyRowsIn({self.names.view(s.target)}, {self._at(s.tensor, s.offset)}, {text(s.rows)}, "
+                    f"{text(s.length)}, {text(s.stride)}, {s.pitch});"
+                )
             case CopyOut():
                 self.helpers["CopyRowOut"] = None
                 yield f"{indent}CopyRowOut({self._at(s.tensor, s.offset)}, {self.names.view(s.source)}, {text(s.length)});"
@@ -77,9 +103,17 @@ class Statements:
 
     def _queue(self, s: Queue) -> str:
         b = self.names.buffers[s.buffer]
-        name, queue, kind = self.names.of(s.buffer), queue_name(b.queue or b.name, self.names), STORAGE[b.dtype.name]
-        return {"alloc": f"LocalTensor<{kind}> {name} = {queue}.AllocTensor<{kind}>();", "enqueue": f"{queue}.EnQue({name});",
-                "dequeue": f"{name} = {queue}.DeQue<{kind}>();", "free": f"{queue}.FreeTensor({name});"}[s.step]
+        name, queue, kind = (
+            self.names.of(s.buffer),
+            queue_name(b.queue or b.name, self.names),
+            STORAGE[b.dtype.name],
+        )
+        return {
+            "alloc": f"LocalTensor<{kind}> {name} = {queue}.AllocTensor<{kind}>();",
+            "enqueue": f"{queue}.EnQue({name});",
+            "dequeue": f"{name} = {queue}.DeQue<{kind}>();",
+            "free": f"{queue}.FreeTensor({name});",
+        }[s.step]
 
     def _sync(self, s: Sync) -> str:
         if s.before == s.after:
@@ -87,18 +121,25 @@ class Statements:
         self.helpers["Sync"] = None
         return f"Sync<HardEvent::{s.before}_{s.after}>();"
 
+    def _exact(self, e: Expr) -> str:
+        """A scalar operand in exactly the element type: templates deduce it from every argument."""
+        text = self.names.text(e)
+        return f"static_cast<{DIALECT.type(e.dtype)}>({text})" if e.dtype.is_integer and e.dtype.bits != 32 else text
+
     def _vector(self, s: Vector) -> str:
         names = self.names
         target, sources = names.view(s.target), [names.view(v) for v in s.sources]
-        scalars = [names.text(e) for e in s.scalars]
+        scalars = [self._exact(e) for e in s.scalars]
         dtype = s.target.dtype
         call, tail = _FIXED.get(s.op), []
         if s.op == "move":
-            scalars = [names.text(Const(1.0 if dtype.is_float else 1, dtype))]
+            scalars = [self._exact(Const(1.0 if dtype.is_float else 1, dtype))]
         elif s.op in ("compare", "compare_scalar"):
             tail = [f"CMPMODE::{s.mode}"]
         elif s.op in ("select", "select_scalar"):
-            tail = ["SELMODE::VSEL_TENSOR_TENSOR_MODE" if s.op == "select" else "SELMODE::VSEL_TENSOR_SCALAR_MODE"]
+            tail = [
+                "SELMODE::VSEL_TENSOR_TENSOR_MODE" if s.op == "select" else "SELMODE::VSEL_TENSOR_SCALAR_MODE"
+            ]
         elif s.op == "cast":
             row = TABLE.find("cast", "cast", s.sources[0].dtype.name, dtype.name)
             assert row is not None

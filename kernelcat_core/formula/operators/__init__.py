@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from kernelcat_core.formula.operators import softmax as _softmax
+from kernelcat_core.formula.operators import (
+    activations,
+    attention,
+    convolution,
+    layout,
+    normalisation,
+    points,
+    pooling,
+    products,
+    reductions,
+    softmax,
+)
 from kernelcat_core.formula.operators.definition import REGISTRY, OnnxNode, Operator, Tensor
 
-FAMILIES = (_softmax,)
+FAMILIES = (activations, attention, convolution, layout, normalisation, points, pooling, products, reductions, softmax)
 
 __all__ = ["FAMILIES", "REGISTRY", "OnnxNode", "Operator", "Tensor"]

@@ -29,15 +29,19 @@ Scalar = int | float
 """A number, or a scalar of the formula; in the body it is used by its parameter's name."""
 
 
+Tensors = tuple[Tensor, ...]
+"""Several tensors, given as a tuple or one by one."""
+
+
 @dataclass(frozen=True)
 class Parameter:
-    """`rank` is what an undeclared argument gets; None: as many axes as the operator decides from other arguments."""
+    """`rank` is the number of axes that an undeclared tensor argument gets."""
 
     name: str
     kind: Kind
     required: bool
     default: Any
-    rank: int
+    rank: int = 2
 
 
 class OnnxNode(NamedTuple):
@@ -73,10 +77,6 @@ class Operator:
     onnx: OnnxNode | None = None
     elementwise: bool = False
 
-    def rank_of(self, p: Parameter, arguments: Mapping[str, Any]) -> int:
-        """The axes of a missing tensor argument; a batch of windows has as many as the kernel size says."""
-        return p.rank
-
     def parameter(self, name: str) -> Parameter | None:
         return next((p for p in self.parameters if p.name == name), None)
 
@@ -99,19 +99,23 @@ def operator(name: str, *, group: str, summary: str, example: str, aliases: str 
         parameters = tuple(_parameter(p, ranks or {}) for p in inspect.signature(build).parameters.values())
         entry = Operator(name, group, summary, example, parameters, build, _signature(name, parameters),
                          tuple(aliases.split()), tuple((renames or {}).items()), onnx, elementwise)
-        for key in (name, *entry.aliases):
-            if key in REGISTRY:
-                raise AssertionError(f"operator {key} is defined twice")
-            REGISTRY[key] = entry
+        _register(entry)
         return build
 
     return register
 
 
+def _register(entry: Operator) -> None:
+    for key in (entry.name, *entry.aliases):
+        if key in REGISTRY:
+            raise AssertionError(f"operator {key} is defined twice")
+        REGISTRY[key] = entry
+
+
 def _parameter(p: inspect.Parameter, ranks: Mapping[str, int]) -> Parameter:
     kind: Kind = "static"
     text = str(p.annotation)
-    if p.kind is inspect.Parameter.VAR_POSITIONAL or text == "Tensors":
+    if text == "Tensors":
         kind = "tensors"
     elif text in ("Tensor", "Tensor | None"):
         kind = "tensor"
@@ -129,3 +133,13 @@ def _signature(name: str, parameters: tuple[Parameter, ...]) -> str:
 def wrong(message: str, hint: str = "") -> KernelcatError:
     """The error of a writer that cannot use its arguments."""
     return KernelcatError("KC-F005", message, hint=hint)
+
+
+def expression(name: str, tensors: tuple[str, ...], scalars: Mapping[str, float], text: str, *, group: str, summary: str,
+               aliases: str = "", onnx: OnnxNode | None = None) -> None:
+    """Register an elementwise operator whose body is the expression `text`."""
+    parameters = (*(Parameter(t, "tensor", True, None, 2) for t in tensors),
+                  *(Parameter(s, "scalar", False, default, 0) for s, default in scalars.items()))
+    example = f"{name}({', '.join('XYZ'[:len(tensors)])})"
+    _register(Operator(name, group, summary, example, parameters, lambda **_: text, _signature(name, parameters),
+                       tuple(aliases.split()), (), onnx, True))

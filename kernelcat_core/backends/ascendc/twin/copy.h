@@ -80,7 +80,7 @@ template <class T> void check_count(uint32_t count, const char *op, int line) {
 }  // namespace twin
 
 namespace AscendC {
-constexpr uint32_t kCopyDtypes = twin::kHalf | twin::kFloat | twin::kBf16 | twin::kI8 | twin::kU8 | twin::kI16 | twin::kU16 | twin::kI32 | twin::kU32 | twin::kI64 | twin::kU64;
+constexpr uint32_t kCopyDtypes = twin::kHalf | twin::kFloat | twin::kBf16 | twin::kI8 | twin::kU8 | twin::kI16 | twin::kU16 | twin::kI32 | twin::kU32 | twin::kI64 | twin::kU64 | twin::kF64;
 template <class T> void DataCopy(const LocalTensor<T> &dst, const GlobalTensor<T> &src, uint32_t count, int line = __builtin_LINE()) {
     twin::need_dtype<T>("DataCopy", kCopyDtypes, line);
     twin::check_count<T>(count, "DataCopy", line);

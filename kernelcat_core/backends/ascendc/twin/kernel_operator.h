@@ -19,4 +19,4 @@
 #include "tensor.h"
 #include "vector.h"
 /// The bytes that the host's tiling function left, as the struct that it filled.
-#define GET_TILING_DATA_WITH_STRUCT(Struct, name, address) Struct name; std::memcpy(static_cast<void *>(&name), address, sizeof(Struct))
+#define GET_TILING_DATA_WITH_STRUCT(Struct, name, address) optiling::Struct name; std::memcpy(static_cast<void *>(&name), address, sizeof(name))

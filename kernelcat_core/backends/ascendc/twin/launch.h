@@ -28,8 +28,9 @@ inline void finish_block(Core &c) {
     if (!c.leaked.empty()) fail("queue-state", 0, std::string("the kernel ended with a queue buffer that is ") + c.leaked.begin()->second.first + " (a FreeTensor is missing)");
     for (auto &event : c.flags) for (auto &flag : event) if (flag.set) fail("flag-pairing", 0, "the kernel ended with a flag that nobody waited for");
 }
-/// Runs `kernel()` once for each of `blocks`; returns 0, or 1 with last_error() set to the first violation.
-template <class F> int run(int64_t blocks, const std::vector<Region> &regions, F kernel) {
+/// Runs `kernel()` once for each of `blocks` on `threads` threads; returns 0, or 1 with last_error() set to the first
+/// violation.
+template <class F> int run(int64_t blocks, const std::vector<Region> &regions, F kernel, int threads_wanted = 2) {
     if (blocks < 1) { last_error() = "[launch] line 0: a launch needs at least one block"; return 1; }
     std::vector<GmRange> wrote, read;
     std::mutex guard;
@@ -52,10 +53,10 @@ template <class F> int run(int64_t blocks, const std::vector<Region> &regions, F
         }
         core_of_thread = nullptr;
     };
-    int64_t workers = std::min<int64_t>(blocks, std::max(1u, std::thread::hardware_concurrency()));
+    int64_t workers = std::min<int64_t>(blocks, std::max(1, threads_wanted));
     std::vector<std::thread> threads;
     for (int64_t i = 1; i < workers; ++i) threads.emplace_back(worker);
-    std::thread(worker).join();
+    worker();
     for (std::thread &t : threads) t.join();
     if (error.empty()) try { check_blocks(std::move(wrote), read); } catch (const Violation &v) { error = v.what(); }
     last_error() = error;

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-
 TWIN = Path(__file__).parents[4] / "kernelcat_core/backends/ascendc/twin"
 FAULTS = Path(__file__).parent / "faults.cpp"
 
@@ -17,8 +16,23 @@ FAULTS = Path(__file__).parent / "faults.cpp"
 @pytest.fixture(scope="module")
 def faults(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     library = tmp_path_factory.mktemp("twin") / "faults.so"
-    subprocess.run(["g++", "-std=c++17", "-O0", "-shared", "-fPIC", "-pthread", f"-I{TWIN}", str(FAULTS), "-o", str(library)],
-                   check=True, capture_output=True, text=True)
+    subprocess.run(
+        [
+            "g++",
+            "-std=c++17",
+            "-O0",
+            "-shared",
+            "-fPIC",
+            "-pthread",
+            f"-I{TWIN}",
+            str(FAULTS),
+            "-o",
+            str(library),
+        ],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
     loaded = ctypes.CDLL(str(library))
     for name in ("case_rule", "error_text"):
         getattr(loaded, name).restype = ctypes.c_char_p
@@ -56,8 +70,10 @@ def test_sound_text_is_accepted_and_its_values_are_right(faults: ctypes.CDLL) ->
 
 def test_half_conversion_is_exact_and_rounds_to_even(faults: ctypes.CDLL) -> None:
     assert faults.half_round_trip(0, 0xFFFF) == 0
-    values = np.concatenate([np.random.default_rng(0).standard_normal(2000) * 10.0 ** e for e in range(-9, 6)])
-    values = np.concatenate([values, [65519.99, 65520.0, 2.0**-25, 2.0**-24, -0.0, np.inf, -np.inf, 2049.0, 2051.0]])
+    values = np.concatenate([np.random.default_rng(0).standard_normal(2000) * 10.0**e for e in range(-9, 6)])
+    values = np.concatenate(
+        [values, [65519.99, 65520.0, 2.0**-25, 2.0**-24, -0.0, np.inf, -np.inf, 2049.0, 2051.0]]
+    )
     with np.errstate(over="ignore"):
         wanted = values.astype(np.float32).astype(np.float16).view(np.uint16)
     assert [faults.to_half(float(v)) for v in values] == wanted.tolist()

@@ -1,0 +1,42 @@
+/** The arrangement of the operator page; kept per person by the server, sizes in CSS pixels. */
+export type LowerTab = "graph" | "tile" | "onnx" | "config";
+export type DrawerTab = "summary" | "log" | "trials";
+
+export interface Layout {
+  railOpen: boolean;
+  rail: number;
+  editor: number;
+  /** Height of the lower panes (graph, tile, ONNX, Config). */
+  lower: number;
+  lowerOpen: boolean;
+  lowerTab: LowerTab;
+  /** Which target the tile pane shows. */
+  lowerTarget: string;
+  drawerOpen: boolean;
+  drawer: number;
+  drawerTab: DrawerTab;
+  logScale: boolean;
+}
+
+const standard = (): Layout => ({
+  railOpen: window.innerWidth >= 1500,
+  rail: 200,
+  editor: window.innerWidth >= 1900 ? 520 : 360,
+  lower: 200,
+  lowerOpen: true,
+  lowerTab: "graph",
+  lowerTarget: "c",
+  drawerOpen: true,
+  drawer: 240,
+  drawerTab: "summary",
+  logScale: false,
+});
+
+/** What was stored, where it still has the type the page expects; else the standard. */
+export function layoutFrom(stored: Record<string, unknown>): Layout {
+  const start = standard();
+  const kept = Object.entries(stored).filter(
+    ([name, value]) => name in start && typeof value === typeof start[name as keyof Layout],
+  );
+  return { ...start, ...Object.fromEntries(kept) };
+}

@@ -1,0 +1,159 @@
+/** Three sources side by side; under them graph, tile, ONNX and Config. */
+import type { TargetPreview } from "../api/generated.gen";
+import { CodeView } from "../editor/code-view";
+import { t } from "../i18n";
+import { Facts } from "../ui/facts";
+import { Icon, IconButton } from "../ui/icons";
+import { Splitter } from "../ui/splitter";
+import { CopyButton, download } from "../ui/take";
+import { ConfigPane } from "./config-pane";
+import type { Layout, LowerTab } from "./layout";
+import type { Store } from "./store";
+import { staleWords, targetLabel } from "./words";
+
+type Arrange = (change: Partial<Layout>) => void;
+
+export function Panes({ store, arrange }: { store: Store; arrange: Arrange }) {
+  const layout = store.layout.value;
+  return (
+    <div class="op-panes">
+      <div class="op-sources">
+        {store.context.targets.map((target) => (
+          <SourcePane key={target} store={store} target={target} />
+        ))}
+      </div>
+      {layout.lowerOpen && (
+        <Splitter
+          along="row"
+          label={t("splitter.panes")}
+          size={layout.lower}
+          smallest={80}
+          largest={() => window.innerHeight - 280}
+          sign={-1}
+          onResize={(lower) => arrange({ lower })}
+        />
+      )}
+      <LowerPane store={store} arrange={arrange} />
+    </div>
+  );
+}
+
+const EXTENSIONS: Record<string, string> = { c: ".c", cpp: ".cpp", cuda: ".cu" };
+
+const shownTarget = (store: Store, target: string): TargetPreview | null =>
+  store.preview.answer.value?.targets.find((item) => item.target === target) ?? null;
+
+function SourcePane({ store, target }: { store: Store; target: string }) {
+  const shown = shownTarget(store, target);
+  const stale = staleWords(store);
+  const label = shown?.label || targetLabel(store, target);
+  const file = `${shown?.entry || "kernel"}${EXTENSIONS[shown?.language ?? ""] ?? ".txt"}`;
+  return (
+    <section class="op-pane" data-target={target} data-pane={target} aria-label={t("pane.code", { target: label })}>
+      <header class="op-pane-head">
+        <h2 class="kc-target-name" data-target={target}>
+          {label}
+        </h2>
+        <span class="kc-faint is-architecture">{shown?.architecture !== label ? shown?.architecture : ""}</span>
+        <span class="op-pane-tools">
+          <CopyButton text={() => shown?.source ?? ""} disabled={!shown?.source} />
+          <IconButton
+            icon="download"
+            label={`${t("action.download")} ${file}`}
+            disabled={!shown?.source}
+            onClick={() => download(file, shown?.source ?? "")}
+          />
+        </span>
+      </header>
+      <div class="op-pane-facts">
+        {stale ? (
+          <span class="kc-fact is-stale">
+            <Icon name="stale" small />
+            {stale}
+          </span>
+        ) : (
+          <Facts facts={shown?.facts ?? []} />
+        )}
+      </div>
+      <div class={`op-pane-body${stale ? " is-stale" : ""}`}>
+        <PaneText shown={shown} label={t("pane.code", { target: label })} />
+      </div>
+    </section>
+  );
+}
+
+function PaneText({ shown, label }: { shown: TargetPreview | null; label: string }) {
+  if (!shown) return <p class="op-pane-note kc-faint">{t("pane.waiting")}</p>;
+  if (shown.error) {
+    return (
+      <div class="op-pane-note">
+        <p class="kc-error">
+          <span class="kc-mono">{shown.error.code}</span> {shown.error.message}
+        </p>
+        <p class="kc-soft">{shown.error.hint || t("pane.failed")}</p>
+      </div>
+    );
+  }
+  return <CodeView text={shown.source} language="c" label={label} />;
+}
+
+const TABS: readonly LowerTab[] = ["graph", "tile", "onnx", "config"];
+
+function LowerPane({ store, arrange }: { store: Store; arrange: Arrange }) {
+  const layout = store.layout.value;
+  const answer = store.preview.answer.value;
+  const tab = layout.lowerTab;
+  const target = store.context.targets.includes(layout.lowerTarget)
+    ? layout.lowerTarget
+    : (store.context.targets[0] ?? "");
+  const tile = shownTarget(store, target)?.tile ?? "";
+  const text = tab === "graph" ? (answer?.graph ?? "") : tab === "onnx" ? (answer?.onnx ?? "") : tile;
+  return (
+    <section
+      class={`op-lower${layout.lowerOpen ? "" : " is-closed"}`}
+      data-pane="lower"
+      style={layout.lowerOpen ? { height: `${layout.lower}px` } : {}}
+    >
+      <div class="kc-tabs">
+        <div role="tablist" class="is-tabs">
+          {TABS.map((name) => (
+            <button
+              key={name}
+              type="button"
+              role="tab"
+              aria-selected={layout.lowerOpen && name === tab}
+              onClick={() => arrange({ lowerTab: name, lowerOpen: !(layout.lowerOpen && name === tab) })}
+            >
+              {t(`pane.${name}`)}
+            </button>
+          ))}
+        </div>
+        {layout.lowerOpen && tab === "tile" && (
+          <select
+            class="kc-select is-small"
+            aria-label={t("job.target")}
+            value={target}
+            onChange={(event) => arrange({ lowerTarget: event.currentTarget.value })}
+          >
+            {store.context.targets.map((name) => (
+              <option key={name} value={name}>
+                {targetLabel(store, name)}
+              </option>
+            ))}
+          </select>
+        )}
+        <span class="is-space" />
+        {layout.lowerOpen && tab !== "config" && <CopyButton text={() => text} disabled={!text} />}
+      </div>
+      {layout.lowerOpen && (
+        <div class={`op-lower-body${staleWords(store) ? " is-stale" : ""}`} role="tabpanel" aria-label={t(`pane.${tab}`)}>
+          {tab === "config" ? (
+            <ConfigPane store={store} />
+          ) : (
+            <CodeView text={text} language="listing" label={t(`pane.${tab}`)} />
+          )}
+        </div>
+      )}
+    </section>
+  );
+}

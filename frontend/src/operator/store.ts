@@ -1,0 +1,251 @@
+/** What the operator page holds: the text, its versions, the preview, the arrangement, and what can be done. */
+import { batch, computed, effect, type ReadonlySignal, signal } from "@preact/signals";
+import { ApiError, api } from "../api/client";
+import type { CatalogOperator, CatalogTarget, GalleryItem, JobSummary, OperatorDetail } from "../api/generated.gen";
+import type { JobKind } from "../api/names";
+import type { OperatorPage } from "../context";
+import { t } from "../i18n";
+import type { Live } from "../state/live";
+import type { Session } from "../ui/frame";
+import { warn, warnAbout } from "../ui/notices";
+import { type Draft, draftKey, readDraft, storeDraft } from "./draft";
+import { layoutFrom } from "./layout";
+import { Preview } from "./preview";
+
+export type LiveSession = Session & { live: Live };
+export type Configs = Record<string, Record<string, unknown>>;
+
+export const TRIALS_AT_FIRST = 24;
+
+export function openStore(context: OperatorPage, session: LiveSession) {
+  const opened = context.version ?? context.operator?.latest ?? null;
+  const operator = signal<OperatorDetail | null>(context.operator);
+  const base = signal<number | null>(context.operator?.latest_number ?? null);
+  const key = () => draftKey(operator.peek()?.id, context.gallery_item?.slug);
+  const draft = readDraft(key(), base.value);
+  const name = signal(context.operator?.name ?? context.gallery_item?.title ?? "");
+  const savedSource = signal(opened?.source ?? context.gallery_item?.formula ?? "");
+  const savedShapes = signal(opened?.shapes ?? context.gallery_item?.shapes ?? {});
+  const source = signal(draft?.source ?? savedSource.value);
+  const shapes = signal<Record<string, string>>(draft?.shapes ?? savedShapes.value);
+  const configs = signal<Configs>(draft?.configs ?? {});
+  const ticked = signal<readonly string[]>(context.targets);
+  const trials = signal(TRIALS_AT_FIRST);
+  const starting = signal<JobKind | null>(null);
+  const saving = signal(false);
+  const copied = signal("");
+
+  const catalogTargets = signal<readonly CatalogTarget[]>([]);
+  const catalogOperators = signal<readonly CatalogOperator[]>([]);
+  const gallery = signal<readonly GalleryItem[]>([]);
+  void Promise.all([
+    api.operatorCatalog().then((found) => {
+      catalogOperators.value = found;
+    }),
+    api.targets().then((found) => {
+      catalogTargets.value = found;
+    }),
+    api.gallery().then((found) => {
+      gallery.value = found;
+    }),
+  ]).catch(warnAbout);
+
+  const dirty = computed(
+    () => source.value !== savedSource.value || !sameShapes(shapes.value, savedShapes.value) || operator.value === null,
+  );
+
+  const preview = new Preview(api.preview);
+  const asked = () => ({
+    source: source.value,
+    shapes: shapes.value,
+    targets: context.targets,
+    configs: configs.value,
+  });
+  let first = true;
+  effect(() => {
+    const question = asked();
+    preview.later(question, first ? 0 : undefined);
+    first = false;
+    const { source, shapes, configs } = question;
+    storeDraft(key(), dirty.value ? { source, shapes, configs, base: base.peek() } : null);
+  });
+
+  /** This operator's jobs, newest first: what the page came with and what the workspace topic says since. */
+  const jobs: ReadonlySignal<JobSummary[]> = computed(() => {
+    const id = operator.value?.id;
+    const known = new Map(context.jobs.map((job) => [job.id, job]));
+    for (const job of session.workspace?.value.snapshot?.jobs ?? []) {
+      const held = known.get(job.id);
+      if (!held || held.revision <= job.revision) known.set(job.id, job);
+    }
+    return [...known.values()]
+      .filter((job) => id !== undefined && job.operator_id === id)
+      .sort((a, b) => b.created_at.localeCompare(a.created_at));
+  });
+
+  const chosenJob = signal<string | null>(null);
+  const job: ReadonlySignal<JobSummary | null> = computed(() => {
+    const list = jobs.value;
+    return list.find((item) => item.id === chosenJob.value) ?? list[0] ?? null;
+  });
+
+  // A finished job may have brought evidence: ask again, quietly, for the same text.
+  let finished: string | null = null;
+  effect(() => {
+    const now = jobs.value
+      .filter((item) => item.finished_at !== null)
+      .map((item) => item.id)
+      .join();
+    if (finished !== null && finished !== now && !preview.pending.peek()) void preview.now(untracked());
+    finished = now;
+  });
+  function untracked() {
+    return { source: source.peek(), shapes: shapes.peek(), targets: context.targets, configs: configs.peek() };
+  }
+
+  const layout = signal(layoutFrom(context.layout));
+  let storing: ReturnType<typeof setTimeout> | undefined;
+  effect(() => {
+    const arranged = layout.value;
+    if (storing === undefined) {
+      storing = setTimeout(() => {}, 0);
+      return;
+    }
+    clearTimeout(storing);
+    storing = setTimeout(() => void api.patchPreferences({ layout: { ...arranged } }).catch(warnAbout), 800);
+  });
+
+  /** Saves the text as a new version (or a new operator); true when it is saved. */
+  async function save(message = ""): Promise<boolean> {
+    if (!dirty.value) return true;
+    saving.value = true;
+    const written = { source: source.value, shapes: shapes.value, message };
+    try {
+      const held = operator.value;
+      const answer = held
+        ? await api.saveVersion(held.id, { ...written, base_number: base.value })
+        : await createOperator(name.value.trim() || t("operator.untitled"), written);
+      batch(() => {
+        operator.value = answer;
+        name.value = answer.name;
+        base.value = answer.latest_number;
+        savedSource.value = written.source;
+        savedShapes.value = written.shapes;
+      });
+      storeDraft(draftKey(undefined, context.gallery_item?.slug), null);
+      if (!location.pathname.endsWith(`/operators/${answer.id}`))
+        history.replaceState(null, "", `/operators/${answer.id}`);
+      return true;
+    } catch (problem) {
+      if (problem instanceof ApiError && problem.status === 409 && operator.value) {
+        // The text is kept; saving again puts it on top of the version that came in between.
+        const { latest_number } = await api.operator(operator.value.id);
+        base.value = latest_number;
+        warn(t("operator.conflict", { number: latest_number }));
+      } else warnAbout(problem);
+      return false;
+    } finally {
+      saving.value = false;
+    }
+  }
+
+  async function rename(wanted: string): Promise<void> {
+    const held = operator.value;
+    name.value = wanted;
+    if (!held || wanted.trim() === "" || wanted === held.name) return;
+    try {
+      operator.value = await api.renameOperator(held.id, wanted.trim());
+    } catch (problem) {
+      name.value = held.name;
+      warnAbout(problem);
+    }
+  }
+
+  const measurable = (target: string): boolean =>
+    catalogTargets.value.find((item) => item.target === target)?.facts_possible.includes("measured") ?? target === "c";
+
+  /** The ticked targets that this kind of job can run on: only measurable ones for Profile and Tune. */
+  const targetsFor = (kind: JobKind): string[] =>
+    ticked.value.filter((target) => kind === "build" || kind === "check" || measurable(target));
+
+  /** Why a button cannot be pressed now; null when it can. */
+  function obstacle(kind: JobKind): string | null {
+    if (preview.error.value) return t("run.fix_first");
+    if (ticked.value.length === 0) return t("run.no_target");
+    if (targetsFor(kind).length === 0) return t("run.cannot_measure");
+    return null;
+  }
+
+  async function run(kind: JobKind): Promise<void> {
+    if (starting.value || obstacle(kind)) return;
+    starting.value = kind;
+    try {
+      if (!(await save(kind))) return;
+      const { jobs: made } = await api.createJobs({
+        kind,
+        targets: targetsFor(kind),
+        source: source.value,
+        shapes: shapes.value,
+        configs: configs.value,
+        options: kind === "tune" ? { trials: trials.value } : {},
+        operator_id: operator.value?.id,
+        version_number: operator.value?.latest_number,
+      });
+      chosenJob.value = made[0]?.id ?? null;
+      layout.value = {
+        ...layout.value,
+        drawerOpen: true,
+        drawerTab: kind === "tune" ? "trials" : "summary",
+      };
+    } catch (problem) {
+      warnAbout(problem);
+    } finally {
+      starting.value = null;
+    }
+  }
+
+  async function cancel(id: string): Promise<void> {
+    await api.cancelJob(id).catch(warnAbout);
+  }
+
+  async function retry(id: string): Promise<void> {
+    try {
+      chosenJob.value = (await api.retryJob(id)).id;
+    } catch (problem) {
+      warnAbout(problem);
+    }
+  }
+
+  /** Sets or clears (`value` undefined) one knob of one target. */
+  function setKnob(target: string, knob: string, value: unknown): void {
+    const { [knob]: _dropped, ...rest } = configs.value[target] ?? {};
+    configs.value = { ...configs.value, [target]: value === undefined ? rest : { ...rest, [knob]: value } };
+  }
+
+  return {
+    context, session, operator, base, name, source, shapes, configs, ticked, trials, starting, saving, copied,
+    catalogTargets, catalogOperators, gallery, dirty, preview, jobs, job, chosenJob, layout,
+    save, rename, measurable, targetsFor, obstacle, run, cancel, retry, setKnob,
+  }; // biome-ignore format: a list of names
+}
+
+export type Store = ReturnType<typeof openStore>;
+
+const NAMES_TRIED = 20;
+
+/** A taken name gets a number: the first run of a gallery formula must not stop at a question. */
+async function createOperator(name: string, written: Omit<Draft, "configs" | "base"> & { message: string }) {
+  for (let number = 1; ; number += 1) {
+    try {
+      return await api.createOperator({ ...written, name: number === 1 ? name : `${name} ${number}` });
+    } catch (problem) {
+      const taken = problem instanceof ApiError && problem.status === 409;
+      if (!taken || number === NAMES_TRIED) throw problem;
+    }
+  }
+}
+
+function sameShapes(a: Record<string, string>, b: Record<string, string>): boolean {
+  const keys = Object.keys(a);
+  return keys.length === Object.keys(b).length && keys.every((key) => a[key] === b[key]);
+}
