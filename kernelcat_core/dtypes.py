@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -50,7 +50,7 @@ DTYPES: dict[str, DType] = {t.name: t for t in (
 STORAGE_ONLY = frozenset({F8E4M3, F8E5M2, I4, U4})
 
 
-@lru_cache(maxsize=None)
+@cache
 def _numpy(name: str) -> np.dtype[Any]:
     if name in ("bf16", "f8e4m3", "f8e5m2", "i4", "u4"):
         import ml_dtypes  # NumPy has none of these; the package comes with onnx

@@ -21,7 +21,7 @@ log = structlog.get_logger(__name__)
 BATCH_S = 0.1  # how long events are gathered before they are written
 BEAT_S = 0.5  # how often the hub is asked whether to go on
 PROGRESS_S = 0.5  # how often progress is written at most
-GRACE_S = 5.0  # how long after its last word a child may take to exit
+GRACE_S = 1.0  # how long what a child printed before its end may take to arrive
 LIMIT_S = {"build": 300.0, "check": 600.0, "profile": 600.0, "tune": 3600.0}
 
 
@@ -117,6 +117,7 @@ class JobRun:
                 self._report(batch)
                 now = time.monotonic()
                 if batch.last_word is not None:
+                    self._report(self._rest(child))  # its log has a pipe of its own and may come later
                     return self._finish(batch.last_word)
                 if batch.status is not None:
                     return self._fail("KC-X012", f"The core's process ended with status {batch.status}.",
@@ -145,7 +146,7 @@ class JobRun:
         return batch
 
     def _rest(self, child: CoreProcess) -> Batch:
-        """What a killed child had said before."""
+        """What a child that has ended, or is about to, had said before."""
         batch = Batch()
         deadline = time.monotonic() + GRACE_S
         while batch.status is None and (left := deadline - time.monotonic()) > 0:

@@ -1,6 +1,6 @@
 // Writes src/api/generated.gen.ts from the server's own schemas:
-//   types/openapi.json        REST: components and, per path and method, body and answer
-//   types/events.schema.json  websocket messages, the event union and every snapshot
+//   src/generated/openapi.json        REST: components and, per path and method, body and answer
+//   src/generated/events.schema.json  websocket messages, the event union and every snapshot
 // `make types` exports both first. Written by hand because openapi-typescript needs TypeScript 5's JS API,
 // which TypeScript 7 no longer has.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
@@ -8,11 +8,11 @@ import { fileURLToPath } from "node:url";
 
 const place = (path) => fileURLToPath(new URL(`../${path}`, import.meta.url));
 const read = (path) => (existsSync(place(path)) ? JSON.parse(readFileSync(place(path), "utf8")) : {});
-const openapi = read("types/openapi.json");
-const live = read("types/events.schema.json");
+const openapi = read("src/generated/openapi.json");
+const live = read("src/generated/events.schema.json");
 const schemas = { ...live.$defs, ...openapi.components?.schemas };
 if (Object.keys(schemas).length === 0) {
-  console.error("No schemas in frontend/types. Next: run `make types` in the repository root.");
+  console.error("No schemas in frontend/src/generated. Next: run `make types` in the repository root.");
   process.exit(1);
 }
 

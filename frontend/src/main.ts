@@ -14,7 +14,7 @@ import { enhanceFilters, enhanceRows } from "./pages/rows";
 import { connectLive } from "./state/live";
 import { listenForKeys } from "./ui/commands";
 import { mountFrame, type Session } from "./ui/frame";
-import { theme } from "./ui/theme";
+import { startTheme } from "./ui/theme";
 
 function openSession(context: PageContext): Session {
   if (!context.user || !context.workspace) return { context, live: null, workspace: null, hosts: null };
@@ -47,7 +47,7 @@ const context = readContext();
 if (context) {
   useLanguage(context.language);
   useCsrfCookie(context.csrf_cookie);
-  theme.value = context.theme;
+  startTheme(context.theme);
   const session = openSession(context);
   mountFrame(session);
   listenForKeys();

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Callable, Mapping, Sequence
+from typing import Any
 
 from kernelcat_core.api import facade
 from kernelcat_core.api.operator import BoundOperator, RegisteredOperator, register

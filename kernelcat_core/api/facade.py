@@ -6,7 +6,8 @@ User errors raise KernelcatError; a candidate that fails is part of the answer.
 from __future__ import annotations
 
 import time
-from typing import Any, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from kernelcat_core import formula as language
 from kernelcat_core.backends import REGISTRY, resolve

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Callable, Mapping
+from typing import Any
 
 from kernelcat_core.api.kernel import Kernel, kernel
 from kernelcat_core.errors import KernelcatError
@@ -61,7 +62,7 @@ class RegisteredOperator:
         returned = self.function(**values)
         if not isinstance(returned, str) or not returned.strip():
             raise KernelcatError("KC-F019", f"{self.name} returned no formula",
-                                 hint=f"return the formula as text, for example return f\"Y = softmax({{x}})\"")
+                                 hint="return the formula as text, for example return f\"Y = softmax({x})\"")
         return returned
 
     def _open(self, parameter: inspect.Parameter) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, Mapping, Protocol
+from typing import Literal, Protocol
 
 from kernelcat_core.codegen.source import Source
 from kernelcat_core.errors import Failure

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Callable, Iterable, Mapping
 
 import numpy as np
 
@@ -29,11 +29,7 @@ C_TYPES: Mapping[str, str] = MappingProxyType({
     "bool": "bool"})
 
 _RESERVED = frozenset(
-    """alignas alignof and asm auto bool break case catch char class const constexpr continue decltype default delete
-    do double else enum explicit export extern false float for friend goto half if inline int int8_t int16_t int32_t
-    int64_t long main mutable namespace new not nullptr operator or private protected public register restrict return
-    short signed sizeof size_t static struct switch template this throw true try typedef typename uint8_t uint16_t
-    uint32_t uint64_t union unsigned using virtual void volatile while xor NULL NAN INFINITY I""".split())
+    ["alignas", "alignof", "and", "asm", "auto", "bool", "break", "case", "catch", "char", "class", "const", "constexpr", "continue", "decltype", "default", "delete", "do", "double", "else", "enum", "explicit", "export", "extern", "false", "float", "for", "friend", "goto", "half", "if", "inline", "int", "int8_t", "int16_t", "int32_t", "int64_t", "long", "main", "mutable", "namespace", "new", "not", "nullptr", "operator", "or", "private", "protected", "public", "register", "restrict", "return", "short", "signed", "sizeof", "size_t", "static", "struct", "switch", "template", "this", "throw", "true", "try", "typedef", "typename", "uint8_t", "uint16_t", "uint32_t", "uint64_t", "union", "unsigned", "using", "virtual", "void", "volatile", "while", "xor", "NULL", "NAN", "INFINITY", "I"])
 
 
 @dataclass(frozen=True)
@@ -74,8 +70,7 @@ _UNARY = {"neg": "-", "not": "!", "not_bits": "~"}
 _PRIMARY, _PREFIX, _TERNARY = 15, 14, 3
 
 # Calls: "op.kind" or "op"; {f} is "f" for f32 and "" for f64, {t} the dtype's name. Names kc_* come from HELPERS.
-_LIBM = ("exp exp2 expm1 log log2 log10 log1p sqrt cbrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf "
-         "floor ceil trunc rint").split()
+_LIBM = ["exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "cbrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "floor", "ceil", "trunc", "rint"]
 _CALLS: dict[str, str] = {
     **{f"{n}.f": n + "{f}({0})" for n in _LIBM},
     **{f"{n}.f": n + "{f}({0}, {1})" for n in ("fmod", "pow", "atan2", "hypot", "copysign", "fmin", "fmax")},
@@ -186,7 +181,7 @@ class Speller:
         if e.name in _INFIX:
             sign, mine = _INFIX[e.name]
             # Comparisons and bit operators get parentheses inside each other: compilers warn, readers stumble.
-            inner = mine if mine >= 12 or mine in (4, 5) and all(not _is_mixed(e.name, a) for a in e.args) else 11
+            inner = mine if mine >= 12 or (mine in (4, 5) and all(not _is_mixed(e.name, a) for a in e.args)) else 11
             text = f"{self.text(e.args[0], inner)} {sign} {self.text(e.args[1], inner + (mine >= 12))}"
             return self._narrow(text, mine, e.dtype)
         raise KernelcatError("KC-R001", f"{self.dialect.name} has no spelling for {e.name} of {operand}")

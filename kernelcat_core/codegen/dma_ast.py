@@ -76,7 +76,7 @@ class Assign:
 
 @dataclass(frozen=True)
 class Loop:
-    """`var` = start, start + step, .. while below `stop`. Iterations of an `independent` loop touch different elements."""
+    """`var` = start, start + step, .. below `stop`. Iterations of an `independent` loop write different elements."""
 
     var: str
     start: Expr
@@ -119,7 +119,7 @@ class Put:
 
 @dataclass(frozen=True)
 class CopyIn:
-    """target[r, c] <- tensor[offset + r * stride + c] for r < rows, c < length; rows lie `pitch` elements apart on chip."""
+    """target[r * pitch + c] <- tensor[offset + r * stride + c] for r < rows, c < length."""
 
     target: View
     tensor: str

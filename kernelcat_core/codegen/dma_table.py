@@ -1,4 +1,4 @@
-"""The instruction table of a `dma` target: which tile operation maps to which vector instruction, when, and who says so."""
+"""The instruction table of a `dma` target: tile operations, the vector instructions that do them, and who says so."""
 
 from __future__ import annotations
 

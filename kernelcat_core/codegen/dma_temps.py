@@ -10,7 +10,7 @@ LIBRARY_BASE, LIBRARY_EACH = 2048, 16
 
 
 class Temps:
-    """Two pools of buffers of `chunk` elements, 4 bytes ("tmp") and 8 bytes ("wide") each, plus work space on demand."""
+    """Two pools of buffers of `chunk` elements, 4 ("tmp") and 8 ("wide") bytes each, plus work space on demand."""
 
     def __init__(self, chunk: int) -> None:
         self.chunk = chunk

@@ -7,45 +7,20 @@ bit mask. What the vector unit cannot do goes through the scalar unit, element b
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from kernelcat_core.codegen.dma_ast import Declare, Loop, Put, Stmt, Vector, View
-from kernelcat_core.codegen.dma_expand import expand
+from kernelcat_core.codegen.dma_legal import cast_path, scalar_legal, vector_legal
 from kernelcat_core.codegen.dma_table import Table
 from kernelcat_core.codegen.dma_temps import Temps
-from kernelcat_core.dtypes import BOOL, F16, F32, I8, I16, I32, U8, DType
-from kernelcat_core.errors import KernelcatError
+from kernelcat_core.codegen.dma_value import Place, Prepared, Value, padded, retyped, shifted, unsupported
+from kernelcat_core.dtypes import BOOL, F16, F32, I16, I32, U8, DType
 from kernelcat_core.ir.expr import ONE, ZERO, Const, Expr, Load, Op, Var, add, cast, index, op
 
 COMPARISONS = frozenset(("lt", "le", "gt", "ge", "eq", "ne"))
 MASK_LANES = 128  # mask operations work on whole groups of so many bits
 
 
-@dataclass(frozen=True)
-class Value:
-    """`uniform`: a scalar expression; else `view`, the buffer that holds the elements, or their bits when `mask`."""
-
-    view: View | None = None
-    uniform: Expr | None = None
-    mask: bool = False
-    temp: str = ""
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a tile's current row lies: element 0 of the row is element `base` of `buffer`. Rank-0 tiles are variables."""
-
-    buffer: str
-    dtype: DType
-    base: Expr = ZERO
-
-
-def padded(count: Expr, lanes: int) -> Expr:
-    """`count` rounded up to a multiple of `lanes`, a power of two."""
-    return op("mul", op("floordiv", add(count, index(lanes - 1)), index(lanes)), index(lanes))
-
-
-class VectorCode:
+class VectorCode(Prepared):
     """Emits the instructions of one statement on elements start .. start + count - 1 of lane `lane`.
 
     `lane` is None for rank-0 statements. `fresh` names variables; statements go to `out`.
@@ -61,38 +36,28 @@ class VectorCode:
         count: Expr,
         fresh: Callable[[str], str],
     ) -> None:
-        self.table, self.temps, self.places, self.lane = table, temps, places, lane
+        super().__init__(lane)
+        self.table, self.temps, self.places = table, temps, places
         self.start, self.count, self.fresh = start, count, fresh
         self.out: list[Stmt] = []
-        self._canonical: dict[tuple[object, ...], Expr] = {}
-        self._by_id: dict[int, Expr] = {}
-        self._keep: list[Expr] = []
-        self._uses: dict[int, int] = {}
-        self._varies: dict[int, bool] = {}
         self._memo: dict[int, Value] = {}
         self._scalars: dict[int, Expr] = {}
         self._held: list[Expr] = []
 
     # ---- entry points
 
-    def prepare(self, e: Expr) -> Expr:
-        """`e` expanded, with equal subtrees made one object, and its uses counted. Call for all roots before `value`."""
-        root = self._intern(expand(e, F32))
-        self._count(root)
-        return root
-
     def value(self, e: Expr, into: View | None = None) -> Value:
         """The value of a prepared expression; `into` is where it should be left if it must be computed anyway."""
         found = self._memo.get(id(e))
         if found is None:
-            found = self._make(e, into if self._uses.get(id(e), 1) <= 1 else None)
+            found = self._make(e, into if self.uses.get(id(e), 1) <= 1 else None)
             self._memo[id(e)] = found
         return found
 
     def done(self, e: Expr) -> None:
         """One use of `e` is over; after the last its temporary is free."""
-        self._uses[id(e)] = self._uses.get(id(e), 1) - 1
-        if self._uses[id(e)] <= 0:
+        self.uses[id(e)] = self.uses.get(id(e), 1) - 1
+        if self.uses[id(e)] <= 0:
             found = self._memo.pop(id(e), None)
             if found is not None and found.temp:
                 self.temps.give(found.temp)
@@ -125,14 +90,14 @@ class VectorCode:
         if target.dtype.name in ("f32", "f16", "bf16", "i16", "i32", "u16", "u32"):
             self._emit("fill", target, scalars=(value,))
         else:
-            self._loop(lambda at: [Put(_shift(target, at), value)])
+            self._loop(lambda at: [Put(shifted(target, at), value)])
 
     def move(self, target: View, source: View) -> None:
         """Copy elements between buffers of one dtype."""
         dtype = target.dtype
         if dtype.itemsize == 1:
             self._loop(
-                lambda at: [Put(_shift(target, at), Load(source.buffer, (add(source.offset, at),), dtype))]
+                lambda at: [Put(shifted(target, at), Load(source.buffer, (add(source.offset, at),), dtype))]
             )
         elif dtype.itemsize == 8:
             pairs = op("mul", self.count, index(2))
@@ -142,7 +107,7 @@ class VectorCode:
             plain = (
                 dtype if dtype.name in ("f32", "f16", "i32", "i16") else I16 if dtype.itemsize == 2 else I32
             )
-            self._emit("move", _as(target, plain), (_as(source, plain),))
+            self._emit("move", retyped(target, plain), (retyped(source, plain),))
 
     # ---- scalar unit
 
@@ -157,11 +122,11 @@ class VectorCode:
 
     def _scalar(self, e: Op) -> Expr:
         args = tuple(self.scalar(a) for a in e.args)
-        if self._scalar_legal(e):
+        if scalar_legal(self.table, e):
             return Op(e.name, args, e.dtype)
         row = self.table.any(e.name, e.dtype.name)
         if row is None:
-            raise _unsupported(e)
+            raise unsupported(e)
         views, names = [], [self.temps.take(e.dtype) for _ in args]
         target = self.temps.take(e.dtype)
         for a, name in zip(args, names, strict=True):
@@ -186,16 +151,17 @@ class VectorCode:
             place = self.places[e.tensor]
             return Load(place.buffer, (add(add(place.base, self.start), at),), e.dtype)
         assert isinstance(e, Op)
-        if self._scalar_legal(e):
+        if scalar_legal(self.table, e):
             return (
                 op(e.name, *(self.element(a, at) for a in e.args))
                 if e.name != "cast"
                 else cast(self.element(e.args[0], at), e.dtype)
             )
-        if not self._vector_legal(e):
-            raise _unsupported(e)
+        if not vector_legal(self.table, e):
+            raise unsupported(e)
         found = self.value(e)
-        assert found.view is not None and not found.mask
+        assert found.view is not None
+        assert not found.mask
         if found.temp:
             self._held.append(e)
         return Load(found.view.buffer, (add(found.view.offset, at),), e.dtype)
@@ -209,7 +175,7 @@ class VectorCode:
             place = self.places[e.tensor]
             view = View(place.buffer, place.dtype, add(place.base, self.start))
             return self._bytes_to_mask(view) if e.dtype == BOOL else Value(view)
-        if isinstance(e, Op) and self._vector_legal(e):
+        if isinstance(e, Op) and vector_legal(self.table, e):
             return self._operation(e, into)
         return self._by_elements(e, into)
 
@@ -222,7 +188,7 @@ class VectorCode:
         value = self.element(e, at)
         if e.dtype == BOOL:
             value = op("where", value, Const(1.0, F32), Const(0.0, F32))
-        self.out.append(Loop(at.name, ZERO, self.count, ONE, (Put(_shift(target, at), value),)))
+        self.out.append(Loop(at.name, ZERO, self.count, ONE, (Put(shifted(target, at), value),)))
         for held in self._held:
             self.done(held)
         self._held = outer
@@ -354,8 +320,8 @@ class VectorCode:
             self.out.append(
                 Vector(
                     "select",
-                    _as(target, dtype),
-                    (mask.view, _as(left, dtype), _as(right, dtype)),
+                    retyped(target, dtype),
+                    (mask.view, retyped(left, dtype), retyped(right, dtype)),
                     (),
                     self.count,
                 )
@@ -370,10 +336,10 @@ class VectorCode:
     def _logic_where(self, e: Op) -> Value:
         """where(c, a, b) of bools = (c and a) or (not c and b), over masks."""
         c, a, b = e.args
-        both = self._intern(
+        both = self.intern(
             Op("or", (Op("and", (c, a), BOOL), Op("and", (Op("not", (c,), BOOL), b), BOOL)), BOOL)
         )
-        self._count(both)
+        self.count_uses(both)
         found = self.value(both)
         self._memo.pop(id(both), None)
         for part in (c, a, b):
@@ -404,7 +370,7 @@ class VectorCode:
             self.done(a)
             return found
         source = Value(self._vector(a))
-        found = self._convert(source, self._cast_path(a.dtype, e.dtype) or (), into)
+        found = self._convert(source, cast_path(self.table, a.dtype, e.dtype) or (), into)
         self.done(a)
         return found
 
@@ -418,55 +384,6 @@ class VectorCode:
                 self.temps.give(source.temp)
             source = Value(target, temp=temp)
         return source
-
-    # ---- what is legal
-
-    def varies(self, e: Expr) -> bool:
-        """Whether `e` differs between elements."""
-        known = self._varies.get(id(e))
-        if known is None:
-            if isinstance(e, Var):
-                known = e.name == self.lane
-            elif isinstance(e, Load):
-                known = bool(e.index) and self.lane is not None
-            else:
-                known = isinstance(e, Op) and any(self.varies(a) for a in e.args)
-            self._varies[id(e)] = known
-        return known
-
-    def _scalar_legal(self, e: Op) -> bool:
-        floats = any(a.dtype.is_float for a in e.args) or e.dtype.is_float
-        return not floats or e.name in self.table.scalar_ops
-
-    def _vector_legal(self, e: Op) -> bool:
-        d = e.args[0].dtype
-        if e.name in ("and", "or", "xor", "not") or (e.name in ("eq", "ne") and d == BOOL):
-            return e.dtype == BOOL
-        if e.name == "where":
-            return e.dtype in (F32, F16, I32, BOOL)
-        if e.name == "cast":
-            if d == BOOL:
-                return e.dtype == F32 or self._cast_path(F32, e.dtype) is not None
-            if e.dtype == BOOL:
-                return d in (F32, F16)
-            return self._cast_path(d, e.dtype) is not None
-        if e.name == "neg":
-            return d in (F32, I32)
-        return self.table.any(e.name, d.name) is not None
-
-    def _cast_path(self, source: DType, to: DType) -> tuple[DType, ...] | None:
-        """The dtypes that a conversion goes through (the last is `to`), each step an instruction and exact but the last."""
-        if self.table.find("cast", "cast", source.name, to.name):
-            return (to,)
-        for middle in (F16, F32) if source in (U8, I8) else (F32,):
-            if (
-                self.table.find("cast", "cast", source.name, middle.name)
-                and self.table.find("cast", "cast", middle.name, to.name)
-                and to.is_float
-                and source.itemsize <= 2
-            ):
-                return (middle, to)
-        return None
 
     # ---- pieces
 
@@ -534,7 +451,7 @@ class VectorCode:
 
     def _bytes_to_mask(self, view: View) -> Value:
         wide = self.temps.take(F16)
-        self._emit("cast", View(wide, F16, ZERO), (_as(view, U8),))
+        self._emit("cast", View(wide, F16, ZERO), (retyped(view, U8),))
         return self._nonzero(View(wide, F16, ZERO), wide)
 
     def _mask_to_bytes(self, v: Value, target: View) -> None:
@@ -543,44 +460,5 @@ class VectorCode:
         assert v.view is not None
         self._emit("fill", view, scalars=(Const(1.0, F16),))
         self.out.append(Vector("select_scalar", view, (v.view, view), (Const(0.0, F16),), self.count))
-        self._emit("cast", _as(target, U8), (view,))
+        self._emit("cast", retyped(target, U8), (view,))
         self.temps.give(half)
-
-    def _intern(self, e: Expr) -> Expr:
-        known = self._by_id.get(id(e))
-        if known is not None:
-            return known
-        if isinstance(e, Op):
-            args = tuple(self._intern(a) for a in e.args)
-            key: tuple[object, ...] = (e.name, e.dtype, *(id(a) for a in args))
-            made: Expr = Op(e.name, args, e.dtype)
-        else:
-            key, made = (type(e), e), e
-        found = self._canonical.setdefault(key, made)
-        self._by_id[id(e)] = found
-        self._keep.append(e)  # an id stays taken while its object lives
-        return found
-
-    def _count(self, e: Expr) -> None:
-        seen = self._uses.get(id(e), 0)
-        self._uses[id(e)] = seen + 1
-        if seen == 0 and isinstance(e, Op):
-            for a in e.args:
-                self._count(a)
-
-
-def _as(v: View, dtype: DType) -> View:
-    """The same elements read as another dtype of the same size."""
-    return View(v.buffer, dtype, v.offset)
-
-
-def _shift(v: View, at: Expr) -> View:
-    return View(v.buffer, v.dtype, add(v.offset, at))
-
-
-def _unsupported(e: Op) -> KernelcatError:
-    return KernelcatError(
-        "KC-R001",
-        f"this core has neither an instruction nor a scalar form of {e.name} on {e.args[0].dtype}",
-        hint="cast the operands to f32",
-    )

@@ -8,17 +8,46 @@ the last one. Copies are awaited at once, but those of a staged contraction loop
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Container
+from dataclasses import dataclass
 
 from kernelcat_core.codegen import simt_layout as layouts
 from kernelcat_core.codegen.simt_ast import (
-    Assign, Barrier, Branch, Define, Kernel, Loop, Node, Registers, Repeat, Shared, Variable)
+    Assign,
+    Barrier,
+    Branch,
+    Define,
+    Kernel,
+    Loop,
+    Node,
+    Registers,
+    Repeat,
+    Shared,
+    Variable,
+    used_names,
+)
 from kernelcat_core.codegen.simt_layout import Layout
-from kernelcat_core.dtypes import BF16, F16, F32, I64
-from kernelcat_core.ir.expr import (
-    Const, Expr, Load, Op, Size, Var, cast, conjunction, index, loads, op, substitute, transform, walk)
+from kernelcat_core.dtypes import BF16, BOOL, F16, F32, I64
+from kernelcat_core.ir.expr import Const, Expr, Load, Op, Var, cast, conjunction, index, loads, op, transform
 from kernelcat_core.ir.tile import (
-    Copy, For, If, Lane, Let, Map, Mma, Reduce, Stmt, Store, Tile, TileModule, TileProgram, Wait, statements)
+    Copy,
+    For,
+    If,
+    Lane,
+    Let,
+    Map,
+    Mma,
+    Reduce,
+    Stmt,
+    Store,
+    Tile,
+    TileModule,
+    TileProgram,
+    Wait,
+    lane_stride,
+    statements,
+)
 
 DEFAULT_THREADS = 128
 
@@ -37,6 +66,11 @@ class Group:
 
     lanes: tuple[Lane, ...]
     body: tuple[Copy | Map | Store, ...]
+
+    def fills(self, operands: Container[str]) -> bool:
+        """Whether it copies an operand of Mma into shared memory."""
+        first = self.body[0]
+        return isinstance(first, Copy) and first.tile in operands
 
 
 @dataclass(frozen=True)
@@ -78,9 +112,11 @@ class Lowering:
         self.warps: layouts.WarpGrid | None = None
         self.threads = self._place()
         self.double_buffered = self._buffers()
-        self.plan = _grouped(program.body)
-        self.local = self._local_tiles()
+        self._contents: dict[int, tuple[Group | Stmt, ...]] = {}
         self._names: dict[object, str] = {}
+        self.writes = Counter(name for s in statements(program.body) for name in _writes(s))
+        self.plan = self.grouped(program.body)
+        self.local = self._local_tiles()
 
     # -- names and layouts
 
@@ -156,6 +192,27 @@ class Lowering:
         at = (x, y) if is_a and self.warps is None else (y, x)
         return Load(name, (self.slots.get(name, index(0)), *at), t.dtype)
 
+    def grouped(self, body: tuple[Stmt, ...]) -> tuple[Group | Stmt, ...]:
+        """The statements of a block, neighbours over equal lanes together; waits of copies that are awaited at once drop."""
+        items: list[Group | Stmt] = []
+        for s in body:
+            if isinstance(s, Copy | Map | Store):
+                last = items[-1] if items else None
+                alone = isinstance(s, Copy) and s.tile in self.operands
+                if isinstance(last, Group) and last.lanes == s.lanes and not alone and not last.fills(self.operands):
+                    items[-1] = Group(last.lanes, (*last.body, s))
+                else:
+                    items.append(Group(s.lanes, (s,)))
+            elif not isinstance(s, Wait):
+                items.append(s)
+        return tuple(items)
+
+    def contents(self, s: For | If) -> tuple[Group | Stmt, ...]:
+        """The grouped body of a block statement."""
+        if id(s) not in self._contents:
+            self._contents[id(s)] = self.grouped(s.body)
+        return self._contents[id(s)]
+
     # -- tiles
 
     def _local_tiles(self) -> frozenset[str]:
@@ -170,7 +227,7 @@ class Lowering:
                         for name in (*_reads(s), *_writes(s)):
                             homes.setdefault(name, []).append(id(item))
                 elif isinstance(item, For | If):
-                    visit(_contents(item))
+                    visit(self.contents(item))
                     outside.update(_reads(item))
                 else:
                     outside.update((*_reads(item), *_writes(item)))
@@ -187,7 +244,7 @@ class Lowering:
                         return False
                     if name in _writes(s):
                         return True
-            elif isinstance(item, For | If) and self._starts_with_write(name, _contents(item)):
+            elif isinstance(item, For | If) and self._starts_with_write(name, self.contents(item)):
                 return True
         return False
 
@@ -221,8 +278,17 @@ class Lowering:
             elif t.name not in self.local and t.name not in self.operands:
                 top.append(Registers(t.name, t.dtype, self.layout(t.shape).shape))
         p = self.program
-        return Kernel(p.name, self.threads, p.reads, p.writes, self.module.sizes, p.grid, tuple(self.shared.values()),
-                      (*top, *body), self.thread.name)
+        return Kernel(
+            p.name,
+            self.threads,
+            p.reads,
+            p.writes,
+            self.module.sizes,
+            p.grid,
+            tuple(self.shared.values()),
+            (*top, *body),
+            self.thread.name,
+        )
 
     def block(self, items: tuple[Group | Stmt, ...], traffic: Traffic) -> tuple[tuple[Node, ...], Traffic]:
         """The nodes of a block and the traffic at its end."""
@@ -232,8 +298,9 @@ class Lowering:
             nodes += made
         return tuple(nodes), traffic
 
-    def guarded(self, nodes: list[Node], reads: frozenset[str], writes: frozenset[str], traffic: Traffic
-                ) -> tuple[list[Node], Traffic]:
+    def guarded(
+        self, nodes: list[Node], reads: frozenset[str], writes: frozenset[str], traffic: Traffic
+    ) -> tuple[list[Node], Traffic]:
         """`nodes`, which touch shared arrays, behind a barrier if they need one."""
         needed, after = traffic.touch(reads, writes)
         return ([Barrier(), *nodes] if needed else nodes), after
@@ -261,7 +328,7 @@ class Lowering:
                     return simt_mma.pipelined(self, item, parts, traffic)
                 return self._loop(item, traffic)
             case If():
-                body, after = self.block(_contents(item), traffic)
+                body, after = self.block(self.contents(item), traffic)
                 return [Branch(self.read(item.condition, (), ()), body)], after.either(traffic)
         raise AssertionError(f"not a statement here: {item}")
 
@@ -269,7 +336,7 @@ class Lowering:
         """The second turn starts where the first one ends: emit again until the traffic at the start holds for all."""
         start = traffic
         while True:
-            body, end = self.block(_contents(item), start)
+            body, end = self.block(self.contents(item), start)
             if start.either(end) == start:
                 return [Loop(item.var, self.read(item.extent, (), ()), body)], start.either(end)
             start = start.either(end)
@@ -279,30 +346,43 @@ class Lowering:
         if not g.lanes:
             return [n for s in g.body for n in self.elements(s, (), ())]
         layout = self.group_layout(g)
-        body = tuple(n for s in g.body for n in self.elements(s, layout.items, g.lanes))
-        otherwise = tuple(self._zero(s.tile, g.lanes) for s in g.body if isinstance(s, Copy) and s.tile in self.operands)
-        return self.over(layout, g.lanes, body, otherwise)
+        changing = dict.fromkeys(n for s in g.body for n in _writes(s) if n in self.local and self.writes[n] > 1)
+        body = (
+            *(Variable(n, self.program.tile[n].dtype) for n in changing),
+            *(n for s in g.body for n in self.elements(s, layout.items, g.lanes)),
+        )
+        otherwise = tuple(self.zero(s.tile, g.lanes) for s in g.body if isinstance(s, Copy) and s.tile in self.operands)
+        return self.over(layout, g.lanes, body, otherwise, self.unrolling(g))
+
+    def unrolling(self, g: Group) -> int:
+        """Gathers of operands divide indices: side by side they would need more registers than there are."""
+        return 1 if g.fills(self.operands) and not all(isinstance(s, Copy) and s.is_box for s in g.body) else 0
 
     def group_layout(self, g: Group) -> Layout:
         """That of the tiles' shape; what only fills shared memory goes in the order of the tensor's addresses."""
         shape = tuple(lane.capacity for lane in g.lanes)
-        only_fills = all(isinstance(s, Copy) and s.tile in self.operands for s in g.body)
-        tiles = {n for s in g.body for n in _reads(s) if self.program.tile[n].shape}
         first = g.body[0]
-        if not only_fills or tiles or not isinstance(first, Copy) or len(shape) != 2:
+        if (
+            not isinstance(first, Copy)
+            or not g.fills(self.operands)
+            or any(self.program.tile[n].shape for n in _reads(first))
+        ):
             return self.layout(shape)
-        from kernelcat_core.ir.tile import lane_stride
-
-        strides = [lane_stride(first.offset, lane) for lane in g.lanes]
-        inner = 0 if strides[0] == index(1) else 1
+        inner = 0 if lane_stride(first.offset, g.lanes[0]) == index(1) else 1
         return layouts.linear((shape[0], shape[1]), inner, self.threads, self.thread, self.named(("fill", shape), "i"))
 
-    def over(self, layout: Layout, lanes: tuple[Lane, ...], body: tuple[Node, ...], otherwise: tuple[Node, ...] = ()
-             ) -> list[Node]:
+    def over(
+        self,
+        layout: Layout,
+        lanes: tuple[Lane, ...],
+        body: tuple[Node, ...],
+        otherwise: tuple[Node, ...] = (),
+        unroll: int = 0,
+    ) -> list[Node]:
         """`body` for every owned element below the extents; `otherwise` for the others of the capacity."""
         inside: Expr | None = None
         owned: Expr | None = None
-        for lane, covers in zip(lanes, layout.covers):
+        for lane, covers in zip(lanes, layout.covers, strict=True):
             if lane.extent != index(lane.capacity):
                 inside = conjunction(inside, op("lt", lane.var, self.read(lane.extent, (), ())))
             elif not covers:
@@ -313,12 +393,16 @@ class Lowering:
         if inside is not None:
             rest = otherwise if owned is None or not otherwise else (Branch(owned, otherwise),)
             nodes = (Branch(inside, body, rest),)
-        nodes = (*(Define(lane.name, I64, c) for lane, c in zip(lanes, layout.coordinates)), *nodes)
+        used = used_names(nodes)
+        named = (
+            Define(lane.name, I64, c) for lane, c in zip(lanes, layout.coordinates, strict=True) if lane.name in used
+        )
+        nodes = (*named, *nodes)
         for var, count in reversed(layout.loops):
-            nodes = (Repeat(var, count, nodes),)
+            nodes = (Repeat(var, count, nodes, unroll),)
         return list(nodes)
 
-    def _zero(self, tile: str, lanes: tuple[Lane, ...]) -> Node:
+    def zero(self, tile: str, lanes: tuple[Lane, ...]) -> Node:
         """Elements of an operand past its extents: a product must not see them."""
         dtype = self.program.tile[tile].dtype
         zero = Const(0.0, dtype) if dtype.is_float else Const(0, dtype)
@@ -332,12 +416,8 @@ class Lowering:
                 return [self._write(s.tile, value, at, lanes)]
             case Map():
                 values = [self.read(v, at, lanes) for v in s.values]
-                if len(values) == 1:
-                    return [self._write(s.tiles[0], values[0], at, lanes)]
-                names = [self.named((id(s), k), f"new_{t}") for k, t in enumerate(s.tiles)]
-                made = [Define(n, self.program.tile[t].dtype, v) for n, t, v in zip(names, s.tiles, values)]
-                return [*made, *(self._write(t, Var(n, self.program.tile[t].dtype), at, lanes)
-                                 for n, t in zip(names, s.tiles))]
+                made, results = self.together(id(s), values)
+                return [*made, *(self._write(t, v, at, lanes) for t, v in zip(s.tiles, results, strict=True))]
             case Store():
                 value = self.read(s.value, at, lanes)
                 place = Load(s.tensor, (self.read(s.offset, at, lanes),), value.dtype)
@@ -345,6 +425,22 @@ class Lowering:
                 if not lanes:  # every thread holds a rank-0 value: one of them stores it
                     where = conjunction(op("eq", self.thread, index(0)), where)
                 return [Assign(place, value)] if where is None else [Branch(where, (Assign(place, value),))]
+
+    def together(self, key: object, values: list[Expr]) -> tuple[list[Node], list[Expr]]:
+        """Values formed before any is written: one as it is, several by name; a condition that all share once."""
+        if len(values) == 1:
+            return [], values
+        made: list[Node] = []
+        first = values[0]
+        if isinstance(first, Op) and all(
+            isinstance(v, Op) and v.name == "where" and v.args[0] == first.args[0] for v in values
+        ):
+            take = self.named((key, "take"), "take")
+            made.append(Define(take, BOOL, first.args[0]))
+            values = [Op("where", (Var(take, BOOL), *v.args[1:]), v.dtype) for v in values if isinstance(v, Op)]
+        names = [self.named((key, k), "next") for k in range(len(values))]
+        made += [Define(n, v.dtype, v) for n, v in zip(names, values, strict=True)]
+        return made, [Var(n, v.dtype) for n, v in zip(names, values, strict=True)]
 
     def loaded(self, s: Copy, at: tuple[Expr, ...], lanes: tuple[Lane, ...]) -> Expr:
         """The value that a copy brings."""
@@ -358,21 +454,9 @@ class Lowering:
 
     def _write(self, name: str, value: Expr, at: tuple[Expr, ...], lanes: tuple[Lane, ...]) -> Node:
         t = self.program.tile[name]
-        if name in self.local and self._writes_of(name) == 1:
+        if name in self.local and self.writes[name] == 1:
             return Define(name, t.dtype, value)
-        if name in self.local and not self._declared(name):
-            return Variable(name, t.dtype, value)
         return Assign(self.element(name, at, lanes), value)
-
-    def _writes_of(self, name: str) -> int:
-        return sum(name in _writes(s) for s in statements(self.program.body))
-
-    def _declared(self, name: str) -> bool:
-        """Whether the write now being emitted is not the first one to a local tile of several writes."""
-        key = ("writes", name)
-        self._counts = getattr(self, "_counts", {})
-        self._counts[key] = self._counts.get(key, 0) + 1
-        return self._counts[key] % self._writes_of(name) != 1
 
 
 def _names(program: TileProgram) -> set[str]:

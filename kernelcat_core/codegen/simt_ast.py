@@ -6,10 +6,11 @@ the thread; `Var` a scalar. Index arithmetic is i64; the thread's number and the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
 
 from kernelcat_core.dtypes import DType
-from kernelcat_core.ir.expr import Expr, Load
+from kernelcat_core.ir.expr import Const, Expr, Load, Op, Size, Var, variables
 from kernelcat_core.ir.graph import Axis, Tensor
 
 
@@ -57,11 +58,12 @@ class Assign:
 
 @dataclass(frozen=True)
 class Repeat:
-    """`body` for var = 0 .. count-1, to be unrolled."""
+    """`body` for var = 0 .. count-1, unrolled `unroll` times; 0: entirely."""
 
     var: str
     count: int
     body: tuple[Node, ...]
+    unroll: int = 0
 
 
 @dataclass(frozen=True)
@@ -107,12 +109,12 @@ class AsyncWait:
 
 @dataclass(frozen=True)
 class Swap:
-    """`name` (defined here) becomes the value of Var `source` in the lane whose number differs in bit `distance`."""
+    """`name` (defined here) becomes the value of Var `source` in the lane whose number differs in bit number `bit`."""
 
     name: str
     dtype: DType
     source: str
-    distance: Expr
+    bit: Expr
 
 
 @dataclass(frozen=True)
@@ -126,7 +128,7 @@ class FragmentLoad:
 
 @dataclass(frozen=True)
 class FragmentMma:
-    """`c`[4] += a * b, one m16n8k16 step of a warp; `b` is half of what a FragmentLoad gives, chosen by `half`."""
+    """`c`[4] += a * b, one m16n8k16 step of a warp on operands of `dtype`; b is half of what a FragmentLoad gives."""
 
     c: Load
     a: Load
@@ -134,8 +136,36 @@ class FragmentMma:
     dtype: DType
 
 
-Node = (Note | Define | Variable | Registers | Assign | Repeat | Loop | Branch | Barrier | AsyncCopy | AsyncCommit | AsyncWait
-        | Swap | FragmentLoad | FragmentMma)
+Node = (
+    Note
+    | Define
+    | Variable
+    | Registers
+    | Assign
+    | Repeat
+    | Loop
+    | Branch
+    | Barrier
+    | AsyncCopy
+    | AsyncCommit
+    | AsyncWait
+    | Swap
+    | FragmentLoad
+    | FragmentMma
+)
+
+
+def used_names(nodes: Iterable[Node]) -> frozenset[str]:
+    """Names of the Vars that expressions of these nodes, and of their bodies, use."""
+    found: set[str] = set()
+    for n in nodes:
+        for f in fields(n):
+            part = getattr(n, f.name)
+            if isinstance(part, Const | Var | Size | Load | Op):
+                found |= variables(part)
+            elif isinstance(part, tuple) and f.name in ("body", "otherwise"):
+                found |= used_names(part)
+    return frozenset(found)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from kernelcat_core.dtypes import I64
 from kernelcat_core.ir.expr import Expr, Op, Var, add, index, mul
 
+
 def div(a: Expr, b: int) -> Expr:
     """a / b for a >= 0."""
     return a if b == 1 else Op("floordiv", (a, index(b)), I64)
@@ -62,7 +63,9 @@ def linear(shape: tuple[int, int], inner: int, threads: int, thread: Expr, item:
     fast, slow = rem(element, shape[inner]), div(element, shape[inner])
     exact = total == count * threads
     coordinates = (slow, fast) if inner == 1 else (fast, slow)
-    return Layout(((item, count),), coordinates, (exact or inner == 0, exact or inner == 1))
+    return Layout(
+        ((item, count),), coordinates, (exact or inner == 0, exact or inner == 1), (item,), shape[1], coordinates[1]
+    )
 
 
 @dataclass(frozen=True)
@@ -99,8 +102,14 @@ def block(shape: tuple[int, int], thread: Expr, loops: tuple[str, str]) -> tuple
     """Rank 2 for FMA contractions: each thread owns a small rectangle. Gives the layout and the threads of the block."""
     y, x = split(shape[0]), split(shape[1])
     ty, tx = div(thread, x.parts), rem(thread, x.parts)
-    layout = Layout(((loops[0], y.items), (loops[1], x.items)), (y.coordinate(ty, loops[0]), x.coordinate(tx, loops[1])),
-                    (y.parts * y.items == shape[0], x.parts * x.items == shape[1]), (loops[0],), x.parts, tx)
+    layout = Layout(
+        ((loops[0], y.items), (loops[1], x.items)),
+        (y.coordinate(ty, loops[0]), x.coordinate(tx, loops[1])),
+        (y.parts * y.items == shape[0], x.parts * x.items == shape[1]),
+        (loops[0],),
+        x.parts,
+        tx,
+    )
     return layout, y.parts * x.parts
 
 
@@ -138,4 +147,6 @@ def fragments(grid: WarpGrid, thread: Expr, loops: tuple[str, str, str]) -> Layo
     column = add(mul(rem(warp, grid.across), index(8)), add(mul(rem(lane, 4), index(2)), rem(e, 2)))
     counts = (grid.rows // 16, grid.columns // 8, 4)
     # e chooses one of two rows and one of two columns: each of its values keeps its own partial result.
-    return Layout(tuple(zip(loops, counts)), (y, x), (True, True), (loops[0], loops[2]), grid.across * 8, column)
+    return Layout(
+        tuple(zip(loops, counts, strict=True)), (y, x), (True, True), (loops[0], loops[2]), grid.across * 8, column
+    )

@@ -11,9 +11,31 @@ from dataclasses import dataclass
 from kernelcat_core.codegen.cstyle import C
 from kernelcat_core.codegen.vhelpers import vector_definitions
 from kernelcat_core.codegen.vloop import (
-    Context, Names, array, combined, emit_group, fold_lanes, indent, partials, scalar_statement, vector_class)
+    Context,
+    Names,
+    array,
+    combined,
+    emit_group,
+    fold_lanes,
+    indent,
+    partials,
+    scalar_statement,
+    vector_class,
+)
 from kernelcat_core.codegen.vmma import micro_kernel, panels, without_direct
-from kernelcat_core.codegen.vplan import Branch, Fold, Fresh, Group, Item, Loop, Narrow, Plan, Start, plan, tiles_written
+from kernelcat_core.codegen.vplan import (
+    Branch,
+    Fold,
+    Fresh,
+    Group,
+    Item,
+    Loop,
+    Narrow,
+    Plan,
+    Start,
+    plan,
+    tiles_written,
+)
 from kernelcat_core.codegen.vtypes import STORAGE, VectorClass
 from kernelcat_core.dtypes import DType
 from kernelcat_core.ir.expr import Const, Expr, Size, index, op, product, sizes

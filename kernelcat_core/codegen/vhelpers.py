@@ -8,7 +8,7 @@ an instruction exists and into calls of libm where not.
 from __future__ import annotations
 
 import re
-from typing import Iterable
+from collections.abc import Iterable
 
 from kernelcat_core.codegen.cstyle import Dialect, Speller, helper_text
 from kernelcat_core.codegen.vmath import MATH

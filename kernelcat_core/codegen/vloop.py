@@ -11,7 +11,21 @@ from kernelcat_core.codegen.vplan import Group, Narrow, Plan, lanes_of, tiles_wr
 from kernelcat_core.codegen.vspell import VectorSpeller
 from kernelcat_core.codegen.vtypes import STORAGE, VectorClass
 from kernelcat_core.dtypes import DType
-from kernelcat_core.ir.expr import ONE, ZERO, Const, Expr, Load, Op, Size, Var, children, op, substitute, variables, walk
+from kernelcat_core.ir.expr import (
+    ONE,
+    ZERO,
+    Const,
+    Expr,
+    Load,
+    Op,
+    Size,
+    Var,
+    children,
+    op,
+    substitute,
+    variables,
+    walk,
+)
 from kernelcat_core.ir.graph import Monoid
 from kernelcat_core.ir.tile import Copy, For, If, Let, Map, Reduce, Stmt, Store, Tile, TileProgram, statements
 
@@ -30,7 +44,7 @@ class Names:
         if key not in self.known:
             text = stem = identifier(name)
             count = 1
-            while text in self.taken or text[:1] in "Lv" and text[1:2].isdigit():
+            while text in self.taken or (text[:1] in "Lv" and text[1:2].isdigit()):
                 count += 1
                 text = f"{stem}_{count}"
             self.taken.add(text)

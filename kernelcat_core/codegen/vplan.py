@@ -8,12 +8,27 @@ registers (`Narrow`), whatever its capacity: the order of the fold is the target
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Iterator
 
 from kernelcat_core.ir.expr import ZERO, Const, Expr, Load, Op, Var, evaluate, substitute, variables, walk
 from kernelcat_core.ir.graph import Monoid
-from kernelcat_core.ir.tile import Copy, For, If, Lane, Let, Map, Mma, Reduce, Stmt, Store, TileProgram, Wait, lane_stride, statements
+from kernelcat_core.ir.tile import (
+    Copy,
+    For,
+    If,
+    Lane,
+    Let,
+    Map,
+    Mma,
+    Reduce,
+    Stmt,
+    Store,
+    TileProgram,
+    Wait,
+    lane_stride,
+    statements,
+)
 
 UNROLL_TRIPS = 128  # a serial loop inside a lane loop may stream memory only when it is this short
 

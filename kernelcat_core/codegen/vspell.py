@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Callable
 
 from kernelcat_core.codegen.cstyle import Speller, literal
 from kernelcat_core.codegen.vtypes import VectorClass
@@ -90,7 +90,7 @@ class VectorSpeller:
 
     def _scalar_or_vector(self, e: Expr, level: int) -> str:
         if self.is_uniform(e):
-            if isinstance(e, Const) and e.dtype in (F32, I64) or isinstance(e, Load):
+            if (isinstance(e, Const) and e.dtype in (F32, I64)) or isinstance(e, Load):
                 return self.scalar.text(e, 15)
             return self.vector(e)
         return self._operand(e, level)

@@ -80,7 +80,7 @@ def _one(node: Call, entry: Operator, p: Parameter, given: Any, bound: Bound, lo
     if p.kind == "tensors":
         _several(node, entry, p, given, bound, low, c)
         return
-    if isinstance(given, Name) and given.id in ("None", "False") or given is None and not p.required:
+    if (isinstance(given, Name) and given.id in ("None", "False")) or (given is None and not p.required):
         bound.inputs[p.name] = None
         if p.kind == "scalar" and p.default is not None and given is None:
             bound.values[p.name] = literal(p.default)
@@ -95,7 +95,8 @@ def _one(node: Call, entry: Operator, p: Parameter, given: Any, bound: Bound, lo
         value = _missing(node, entry, p, bound, low)
     else:
         value = evaluate(given, low, c)
-        bound.plain = bound.plain and isinstance(given, Name) and given.id in low.scope.inputs
+        if p.kind == "tensor":  # a scalar's number is known to the operator, see _scalar
+            bound.plain = bound.plain and isinstance(given, Name) and given.id in low.scope.inputs
         bound.inputs[p.name] = given.id if isinstance(given, Name) else None
     if p.kind == "scalar":
         _scalar(node, entry, p, value, bound)

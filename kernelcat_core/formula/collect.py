@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Callable, Mapping
 
 from kernelcat_core.errors import KernelcatError
 from kernelcat_core.formula.indexing import guard, index_expression

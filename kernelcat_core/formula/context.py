@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Mapping
 
 from kernelcat_core.formula.indexing import Guard
 from kernelcat_core.formula.polynomial import Polynomial

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Mapping
+from collections.abc import Mapping
 
 from kernelcat_core.errors import KernelcatError
 from kernelcat_core.formula import polynomial as poly

@@ -6,8 +6,9 @@ numbers in the text would give) and give the bindings of the symbols; they do no
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Mapping, NamedTuple
+from typing import Any, NamedTuple
 
 from kernelcat_core.dtypes import BF16, F16, F32, DType
 from kernelcat_core.errors import KernelcatError, Span
@@ -29,7 +30,8 @@ from kernelcat_core.formula.sizes import Requirement, Sizes
 from kernelcat_core.formula.slicing import sliced
 from kernelcat_core.formula.syntax import Assign, Call, Declaration, Formula, Name, Node, Subscript
 from kernelcat_core.formula.values import Value, at, convert, free_indices, rename_axes, strong
-from kernelcat_core.ir.expr import Const, Expr, Load, Size, Var, evaluate as number_of, index, sizes, transform
+from kernelcat_core.ir.expr import Const, Expr, Load, Size, Var, index, sizes, transform
+from kernelcat_core.ir.expr import evaluate as number_of
 from kernelcat_core.ir.graph import Axis, Graph
 
 
@@ -115,7 +117,7 @@ class Lowering:
         free = {n: name for n, name in collector.free.items() if n not in keys}
         if free and (s.op == "=" or left is None):
             name = next(iter(free.values()))
-            raise free_index(name, "reduce it, e.g. sum[{0}](...), or write += to sum over it".format(name.id))
+            raise free_index(name, f"reduce it, e.g. sum[{name.id}](...), or write += to sum over it")
         for n, name in free.items():
             collector.uses.spans[n] = name.span
         old = self.scope.tensors.get(s.name or "") if s.op == "+=" else None

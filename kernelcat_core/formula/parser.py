@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
-from typing import Callable
 
 from kernelcat_core.dtypes import DTYPES
 from kernelcat_core.errors import KernelcatError, Span
@@ -33,7 +33,7 @@ from kernelcat_core.formula.syntax import (
 )
 
 COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
-LEVEL = {"or": 1, "and": 2, **{c: 4 for c in COMPARISONS}, "|": 5, "^": 6, "&": 7, "<<": 8, ">>": 8, "+": 9, "-": 9,
+LEVEL = {"or": 1, "and": 2, **dict.fromkeys(COMPARISONS, 4), "|": 5, "^": 6, "&": 7, "<<": 8, ">>": 8, "+": 9, "-": 9,
          "*": 10, "/": 10, "//": 10, "%": 10, "@": 10, "**": 12}
 NOT_LEVEL, UNARY_LEVEL = 3, 11
 _SUM_SIGNS = {"Σ": "sum", "∑": "sum", "Π": "prod", "∏": "prod"}

@@ -6,7 +6,7 @@ one normal form. Every atom but an index difference is non-negative (sizes and i
 
 from __future__ import annotations
 
-from typing import Mapping
+from collections.abc import Mapping
 
 from kernelcat_core.ir.expr import Const, Expr, Op, Size, Var, index, op
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Mapping
 
 from kernelcat_core.errors import KernelcatError, Span
 from kernelcat_core.formula import polynomial as poly

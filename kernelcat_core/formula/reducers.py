@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from kernelcat_core.dtypes import BF16, BOOL, F16, F32, I64, DType, accumulator
-from kernelcat_core.formula.values import to_bool, widen, Value
+from kernelcat_core.formula.values import Value, to_bool, widen
 from kernelcat_core.ir.expr import Const, Expr, Op, Var, add, cast, mul, op, product
 from kernelcat_core.ir.graph import Axis, Monoid, monoid
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Iterable, Iterator, Mapping
 
 from kernelcat_core.dtypes import DTYPES, F32, DType
 from kernelcat_core.errors import KernelcatError, Span

@@ -7,8 +7,8 @@ the statement. A weak value is a literal, whose type is that of the other side.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Callable
 
 from kernelcat_core.dtypes import BF16, BOOL, F8E4M3, F8E5M2, F16, F32, I4, I8, I64, U4, U8, DType, promote
 from kernelcat_core.errors import KernelcatError, Span

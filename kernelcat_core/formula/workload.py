@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from typing import Mapping
+from collections.abc import Mapping
 
 from kernelcat_core.formula.lower import Lowered
 from kernelcat_core.ir.expr import Const, evaluate, walk

@@ -10,16 +10,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kernelcat_core.dtypes import I64
+from kernelcat_core.dtypes import DTYPES, I64, DType
 from kernelcat_core.formula.lower import Lowered, OperatorCall
 from kernelcat_core.importers.onnx_graph import graph_nodes, shape_text
-from kernelcat_core.importers.onnx_nodes import ELEMENT_TYPE, IR_VERSION, OPSET, Node, Nodes, protos
+from kernelcat_core.importers.onnx_nodes import ELEMENT_TYPE, IR_VERSION, OPSET, Attribute, Node, Nodes, protos
 from kernelcat_core.ir.graph import Graph, Tensor
 
 if TYPE_CHECKING:
     import onnx
 
 DOMAIN = "kernelcat"
+
+# DType -> the name of its element type in node schemas, where the two differ.
+_TYPE_NAMES = {
+    "f64": "double", "f32": "float", "f16": "float16", "bf16": "bfloat16", "i8": "int8", "i16": "int16", "i32": "int32",
+    "i64": "int64", "u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint64",
+}  # fmt: skip
 
 
 def onnx_model(source: Lowered | Graph, name: str = "formula") -> onnx.ModelProto:
@@ -70,12 +76,17 @@ def standard_nodes(call: OperatorCall, graph: Graph) -> list[Node] | None:
     inputs = [given for name in hint.inputs for given in _given(nodes, call, name, graph)]
     attributes = hint.attributes(call.arguments)
     for place, name in _later_inputs(hint.op_type, hint.domain):
-        if name in attributes and place >= len(inputs):
+        if name in attributes and (place >= len(inputs) or not inputs[place]):
+            inputs = inputs[:place]
             inputs += [""] * (place - len(inputs))
             inputs.append(_constant(nodes, attributes.pop(name), graph.tensors[inputs[0]]))
     while inputs and not inputs[-1]:
         inputs.pop()
-    tidy = {k: tuple(v) if isinstance(v, list) else v for k, v in attributes.items() if v is not None}
+    if not _accepts(
+        hint.op_type, hint.domain, [graph.tensors[i].dtype if i in graph.tensors else None for i in inputs]
+    ):
+        return None
+    tidy = {k: _attribute(v) for k, v in attributes.items() if v is not None}
     nodes.call(hint.op_type, tuple(inputs), graph.outputs, hint.domain, **tidy)
     return nodes.list
 
@@ -97,6 +108,27 @@ def _later_inputs(op_type: str, domain: str) -> list[tuple[int, str]]:
 
     schema = defs.get_schema(op_type, OPSET, domain)
     return list(enumerate(i.name for i in schema.inputs))[1:]
+
+
+def _accepts(op_type: str, domain: str, dtypes: list[DType | None]) -> bool:
+    """Whether the standard node takes inputs of these types (None: a constant, made to fit)."""
+    from onnx import defs
+
+    schema = defs.get_schema(op_type, OPSET, domain)
+    allowed = {c.type_param_str: set(c.allowed_type_strs) for c in schema.type_constraints}
+    for place, dtype in enumerate(dtypes):
+        formal = schema.inputs[min(place, len(schema.inputs) - 1)]
+        names = allowed.get(formal.type_str, {formal.type_str})
+        if dtype is not None and f"tensor({_TYPE_NAMES.get(dtype.name, dtype.name)})" not in names:
+            return False
+    return True
+
+
+def _attribute(value: Any) -> Attribute:
+    """Lists become tuples, and the name of a dtype its number in the file format."""
+    if isinstance(value, str) and value in DTYPES:
+        return ELEMENT_TYPE[DTYPES[value]]
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _constant(nodes: Nodes, value: Any, like: Tensor) -> str:

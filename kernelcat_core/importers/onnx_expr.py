@@ -69,14 +69,14 @@ class GridWriter:
     states: Mapping[str, Value] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._done: dict[int, Value] = {}
+        self._done: dict[int, tuple[Expr, Value]] = {}  # by id, with the expression so that it stays alive
         self._place = {a.name: k for k, a in enumerate(self.axes)}
 
     def value(self, e: Expr) -> Value:
         """`e` over the grid."""
         if id(e) not in self._done:
-            self._done[id(e)] = self._value(e)
-        return self._done[id(e)]
+            self._done[id(e)] = e, self._value(e)
+        return self._done[id(e)][1]
 
     def expanded(self, e: Expr) -> str:
         """`e` with every dimension of the grid at its full size."""

@@ -7,9 +7,9 @@ Integer division and remainder floor, as in Python. Comparisons with NaN are fal
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Callable, Iterator, Mapping
 
 from kernelcat_core.dtypes import BOOL, F32, I64, DType
 
@@ -84,8 +84,7 @@ class OpRule:
 
 
 # The closed list of scalar operations. Meaning: the NumPy ufunc in ir/interpreter.SCALAR. Backends spell each of them.
-_UNARY_FLOAT = ("exp exp2 expm1 log log2 log10 log1p sqrt rsqrt cbrt sin cos tan asin acos atan sinh cosh tanh asinh acosh "
-                "atanh erf floor ceil trunc rint round_half_away").split()
+_UNARY_FLOAT = ["exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "cbrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "floor", "ceil", "trunc", "rint", "round_half_away"]
 OPS: dict[str, OpRule] = {
     **{n: OpRule(1, "same") for n in _UNARY_FLOAT},
     **{n: OpRule(1, "same") for n in ("neg", "abs", "sign", "not_bits")},

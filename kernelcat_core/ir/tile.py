@@ -19,9 +19,10 @@ Rules that every lowering may rely on (ir/tile_verify.py checks them):
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Iterator, Literal
+from typing import Literal
 
 from kernelcat_core.dtypes import DType
 from kernelcat_core.ir.expr import ONE, ZERO, Expr, Load, Var, coefficient, loads, variables

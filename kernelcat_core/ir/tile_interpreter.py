@@ -6,8 +6,9 @@ and stores that meet are errors (KC-S003). Tests run schedules through it before
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import product
-from typing import Any, Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +17,21 @@ from kernelcat_core.errors import KernelcatError
 from kernelcat_core.ir import scalar
 from kernelcat_core.ir.expr import Const, Expr, Load, Size, Var, evaluate
 from kernelcat_core.ir.graph import Tensor
-from kernelcat_core.ir.tile import Copy, For, If, Lane, Let, Map, Mma, Reduce, Stmt, Store, TileModule, TileProgram, Wait
+from kernelcat_core.ir.tile import (
+    Copy,
+    For,
+    If,
+    Lane,
+    Let,
+    Map,
+    Mma,
+    Reduce,
+    Stmt,
+    Store,
+    TileModule,
+    TileProgram,
+    Wait,
+)
 
 Array = npt.NDArray[Any]
 

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Iterator
+from collections.abc import Iterator
 
 from kernelcat_core.ir.expr import Expr
 from kernelcat_core.ir.printer import print_expr, print_tensor
-from kernelcat_core.ir.tile import Copy, For, If, Lane, Let, Map, Mma, Reduce, Stmt, Store, TileModule, TileProgram, Wait
+from kernelcat_core.ir.tile import (
+    Copy,
+    For,
+    If,
+    Lane,
+    Let,
+    Map,
+    Mma,
+    Reduce,
+    Stmt,
+    Store,
+    TileModule,
+    TileProgram,
+    Wait,
+)
 
 
 def _lanes(lanes: tuple[Lane, ...]) -> str:

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Iterator
+from collections.abc import Iterator
 
 from kernelcat_core.errors import KernelcatError
 from kernelcat_core.ir.expr import Expr, Load, Op, Size, Var, walk
-from kernelcat_core.ir.tile import Copy, For, If, Lane, Let, Map, Mma, Reduce, Stmt, Store, TileModule, TileProgram, Wait
+from kernelcat_core.ir.tile import (
+    Copy,
+    For,
+    If,
+    Lane,
+    Let,
+    Map,
+    Mma,
+    Reduce,
+    Stmt,
+    Store,
+    TileModule,
+    TileProgram,
+    Wait,
+)
 
 
 def verify(module: TileModule) -> None:

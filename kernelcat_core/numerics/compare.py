@@ -106,7 +106,8 @@ def _limit(expected64: Array, declared: Array, bound: Array, tensor: Tensor) -> 
     allowed = max(ULPS.values()) * ulp(declared, tensor.dtype) if tensor.dtype.is_float else np.zeros(declared.shape)
     apart = _distance(expected64, declared)
     limit = np.where(np.isinf(bound) & (apart <= allowed), allowed, bound)
-    return np.where(np.isnan(bound), np.inf, limit)
+    limit = np.where(np.isnan(bound), np.inf, limit)
+    return np.where(_equal(expected64, declared) & ~np.isfinite(_wide(declared)), 0.0, limit)
 
 
 def _verdict(

@@ -47,10 +47,12 @@ def total(a: Array, b: Array) -> Array:
 
 
 def rounded(value: Array, dtype: DType, ulps: float = 0.5) -> Array:
-    """The error of rounding `value` to `dtype` by `ulps`: none for infinities and NaN, any where it may overflow."""
+    """The error of rounding `value` to `dtype` by `ulps`: none for 0, infinities and NaN, any where it may overflow."""
     magnitude = np.abs(value)
     error = np.asarray(2 * ulps * roundoff(dtype) * magnitude + underflow(dtype))
-    return np.where(np.isfinite(magnitude), np.where(magnitude + error > greatest(dtype), np.inf, error), 0.0)
+    return np.where(
+        np.isfinite(magnitude) & (magnitude > 0), np.where(magnitude + error > greatest(dtype), np.inf, error), 0.0
+    )
 
 
 def rounding(o: Op, values: list[Array], value: Array, approximations: Approximations) -> Array:
@@ -64,7 +66,8 @@ def rounding(o: Op, values: list[Array], value: Array, approximations: Approxima
         return rounded(value, o.dtype, ulps) if ulps else EXACT
     source = o.args[0].dtype
     if source.is_float:
-        return EXACT if roundoff(source) >= roundoff(o.dtype) else rounded(value, o.dtype)
+        fits = roundoff(source) >= roundoff(o.dtype) and greatest(source) <= greatest(o.dtype)
+        return EXACT if fits else rounded(value, o.dtype)
     if source.kind == "b" or 2.0**source.bits <= exact_integers(o.dtype):
         return EXACT
     return np.where(np.abs(value) <= exact_integers(o.dtype), 0.0, rounded(value, o.dtype))

@@ -175,8 +175,8 @@ class _Analysis:
         length = math.prod(sizes[outer:])
         rounds = growth(length) * roundoff(dtype) + _roundoffs(node.element[0], dtype)
         error = (rounds + 2 * self.approximations.product) * most + length * underflow(dtype)
-        if not exact[0]:
-            least = contract(factors, names, sizes, outer, f64, magnitude)
+        least = None if exact[0] else contract(factors, names, sizes, outer, f64, magnitude)
+        if least is not None:
             error = error + difference(most, least)
         return value, error
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Iterator, Mapping
 
 from kernelcat_core.errors import KernelcatError
 from kernelcat_core.numerics.compare import Oracle

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -42,11 +43,19 @@ class Analysis:
 
     def is_legal(self, sizes: Mapping[str, int]) -> bool:
         """Whether the formula has a value at these sizes."""
-        return all(r.holds(sizes) for r in self.lowered.requirements)
+        return all(r.holds(sizes) for r in self.lowered.requirements) and self._negative(sizes) is None
 
     def require(self, sizes: Mapping[str, int]) -> None:
         """Raise the located error of the first requirement of the formula that these sizes break."""
         self.lowered.check(sizes)
+        t = self._negative(sizes)
+        if t is not None:
+            raise KernelcatError("KC-F017", f"{t.name} would have the shape {list(shape_of(t, sizes))}",
+                                 hint="the inputs are too small for this formula")
+
+    def _negative(self, sizes: Mapping[str, int]) -> Tensor | None:
+        """A tensor with an axis below zero at these sizes (a window larger than its input)."""
+        return next((t for t in self.graph.tensors.values() if any(n < 0 for n in shape_of(t, sizes))), None)
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Callable
 
 from kernelcat_core.errors import Failure, KernelcatError
 from kernelcat_core.numerics.compare import worst

@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Callable, Iterable, Mapping
 
 from kernelcat_core.dtypes import I64
 from kernelcat_core.ir.expr import (
-    Const, Expr, Load, Op, Var, add, coefficient, index, mul, op, product, transform, variables)
+    Const,
+    Expr,
+    Load,
+    Op,
+    Var,
+    add,
+    coefficient,
+    index,
+    mul,
+    op,
+    product,
+    transform,
+    variables,
+)
 from kernelcat_core.ir.graph import Axis, Tensor
 
 Polynomial = tuple[tuple[tuple[Expr, ...], int], ...]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Mapping
 
 from kernelcat_core.dtypes import F32, DType
 from kernelcat_core.ir.expr import Const, Expr, Load, Op, cast, substitute, variables, walk

@@ -6,7 +6,20 @@ from collections import Counter
 from dataclasses import replace
 
 from kernelcat_core.ir.expr import (
-    ONE, ZERO, Expr, Load, Op, cast, conjunction, loads, op, substitute, transform, variables, walk)
+    ONE,
+    ZERO,
+    Expr,
+    Load,
+    Op,
+    cast,
+    conjunction,
+    loads,
+    op,
+    substitute,
+    transform,
+    variables,
+    walk,
+)
 from kernelcat_core.ir.graph import Compute, Graph, Primitive, Select, expressions
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import random
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Iterator, Mapping
 
 from kernelcat_core.errors import KernelcatError
 

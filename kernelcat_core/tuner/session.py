@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Callable, Literal
+from typing import Any, Literal
 
 from kernelcat_core.errors import Failure
 from kernelcat_core.schedule.knobs import Config, SearchSpace

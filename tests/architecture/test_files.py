@@ -10,7 +10,8 @@ MOST_LINES = 600
 SOURCES = (".py", ".ts", ".tsx", ".c", ".h", ".cu", ".css", ".html", ".mjs")
 TEXTS = (*SOURCES, ".md", ".toml", ".yml", ".yaml", ".json", ".txt", ".lock")
 # Spelled in pieces, so that this file does not find itself.
-MACHINE_PATH = re.compile(r"(?<![\w.-])/(?:" + "|".join(["ro" + "ot", "ho" + "me", "tm" + "p", "wo" + "rk"]) + r")/[a-z]")
+FOLDERS = ("ro" + "ot", "ho" + "me", "tm" + "p", "wo" + "rk")
+MACHINE_PATH = re.compile(rf"(?<![\w.-])/(?:{'|'.join(FOLDERS)})/[a-z]")
 UNFINISHED = re.compile(r"\b(?:TO" + r"DO|FIX" + r"ME|XX" + r"X)\b|Not" + r"ImplementedError")
 
 

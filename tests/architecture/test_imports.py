@@ -55,7 +55,7 @@ def test_the_core_imports_only_numpy_at_import() -> None:
 
 
 def test_importing_the_api_loads_nothing_heavy() -> None:
-    script = "import sys, kernelcat; print([m for m in %r if m in sys.modules])" % (HEAVY,)
+    script = f"import sys, kernelcat; print([name for name in {HEAVY!r} if name in sys.modules])"
     ran = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.strip() == "[]"

@@ -1,4 +1,4 @@
-"""The files for a team's server: the compose file against the specification's schema, the Dockerfiles by their rules."""
+"""A team's server: the compose file against the specification's schema, the Dockerfiles by their rules."""
 
 from __future__ import annotations
 

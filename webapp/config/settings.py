@@ -113,6 +113,7 @@ FRONTEND_BUILD = ROOT / "frontend" / "dist"
 FRONTEND_MANIFEST = FRONTEND_BUILD / "manifest.json"
 STATIC_URL = "/static/"
 STATIC_ROOT = HOME / "static"
+STATIC_ROOT.mkdir(exist_ok=True)
 STATICFILES_DIRS = [FRONTEND_BUILD] if FRONTEND_BUILD.is_dir() else []
 WHITENOISE_USE_FINDERS = True  # serves straight from the apps: no collectstatic step on one machine
 WHITENOISE_AUTOREFRESH = DEBUG

@@ -41,6 +41,7 @@ def rank(entries: Sequence[Timed[Key]]) -> list[Ranked[Key]]:
         while width < len(left) and left[width].low_ms <= leader.high_ms:
             width += 1
         band = sorted(left[:width], key=lambda entry: entry.at)
-        ranked += [Ranked(entry.key, len(ranked) + 1 - place, width > 1) for place, entry in enumerate(band)]
+        place = len(ranked) + 1
+        ranked += [Ranked(entry.key, place, width > 1) for entry in band]
         left = left[width:]
     return ranked

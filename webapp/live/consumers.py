@@ -10,6 +10,7 @@ import pydantic
 import structlog
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
+from django.db import DatabaseError
 from ninja import Schema
 from redis.exceptions import RedisError
 
@@ -93,7 +94,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels sh
             try:
                 async with hub().follow(topic) as box:
                     await self._relay(topic, box, since)
-            except (RedisError, OSError) as error:
+            except (RedisError, OSError, DatabaseError) as error:
                 log.warning("live_follow_failed", topic=topic, error=str(error))
                 await asyncio.sleep(READ_RETRY_S)
                 since = None

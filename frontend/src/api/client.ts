@@ -4,7 +4,6 @@ import type {
   CatalogTarget,
   EntrySource,
   ErrorBody,
-  ErrorEnvelope,
   GalleryItem,
   JobCreate,
   JobSummary,
@@ -54,7 +53,7 @@ const uncoded = (message: string): ErrorBody => ({
 async function failure(answer: Response): Promise<ApiError> {
   const text = await answer.text();
   try {
-    const envelope = JSON.parse(text) as Partial<ErrorEnvelope>;
+    const envelope = JSON.parse(text) as { error?: ErrorBody };
     if (envelope.error) return new ApiError(answer.status, envelope.error);
   } catch {
     // Not JSON: a proxy or a crashed server; fall through to the status line.

@@ -22,14 +22,15 @@ test("every key is used somewhere", () => {
     .filter((path) => /\.tsx?$/.test(path) && !/i18n\/(en|zh)\.ts$|\.test\.ts/.test(path))
     .map((path) => readFileSync(root + path, "utf8"))
     .join("\n");
-  const built = /^(fact|job\.state|job|outcome|theme|hosts\.online|action)\./;
+  const built =
+    /^(fact\.\w+(\.means)?|job\.(state\.)?(build|check|profile|tune|queued|running|succeeded|failed|cancelled)|hosts\.online\.\w+|action\.(build|check|profile|tune)|theme\.\w+|pane\.(graph|tile|onnx|config)|drawer\.(summary|log|trials)|status\.(wrong|stale|fresh))$/;
   const unused = Object.keys(en).filter((key) => !built.test(key) && !code.includes(`"${key}"`));
   expect(unused).toEqual([]);
 });
 
 test("values replace placeholders and plurals follow the language", () => {
   useLanguage("en");
-  expect(t("operator.version_n", { number: 3 })).toBe("version 3");
+  expect(t("operator.saved", { number: 3 })).toBe("saved as version 3");
   expect(plural("hosts.online", 1)).toBe("1 host online");
   expect(plural("hosts.online", 4)).toBe("4 hosts online");
   useLanguage("zh-hans");

@@ -72,11 +72,10 @@ function JobRow({ store, job, chosen }: { store: Store; job: JobSummary; chosen:
       data-job={job.id}
       onClick={choose}
       onKeyDown={(event) => {
-        const list = event.currentTarget.parentElement;
-        const next = event.key === "ArrowDown" ? event.currentTarget.nextElementSibling : null;
-        const before = event.key === "ArrowUp" ? event.currentTarget.previousElementSibling : null;
+        const { nextElementSibling: next, previousElementSibling: before } = event.currentTarget;
         if (event.key === "Enter" || event.key === " ") choose();
-        else if (list && (next ?? before)) (next ?? (before as HTMLElement | null) as HTMLElement).focus();
+        else if (event.key === "ArrowDown" && next instanceof HTMLElement) next.focus();
+        else if (event.key === "ArrowUp" && before instanceof HTMLElement) before.focus();
         else return;
         event.preventDefault();
       }}

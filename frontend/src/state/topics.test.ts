@@ -65,10 +65,10 @@ const eventMessage = (revision: number, event: Event): ServerMessage => ({ kind:
 const history: Event[] = [
   { type: "job_changed", job: job(2), outcome: null },
   { type: "trials_recorded", job: job(3, { trials_count: 2 }), trials: [trial(0, 2), trial(1, 1.5)] },
-  { type: "log_appended", lines: [line(1), line(2)] },
+  { type: "log_appended", job: job(3, { trials_count: 2 }), lines: [line(1), line(2)] },
   { type: "trials_recorded", job: job(4, { trials_count: 3 }), trials: [trial(2, 1.2)] },
   { type: "trials_recorded", job: job(5, { trials_count: 3 }), trials: [trial(1, 1.4)] },
-  { type: "artifact_added", artifact: { id: "a", kind: "source", name: "k.c", digest: "d", size: 3 } },
+  { type: "artifact_added", job: job(5, { trials_count: 3 }), artifact: { id: "a", kind: "source", name: "k.c", digest: "d", size: 3 } },
   { type: "job_changed", job: job(6, { state: "succeeded" }), outcome: { baseline_ms: 2 } },
 ];
 

@@ -78,12 +78,13 @@ export function reduceJob(state: JobSnapshot, event: Event): JobSnapshot {
     case "trials_recorded":
       return { ...state, job: event.job, trials: mergeBy(state.trials, event.trials, trialIndex) };
     case "log_appended":
-      return { ...state, log: mergeBy(state.log, event.lines, lineNumber) };
+      return { ...state, job: event.job, log: mergeBy(state.log, event.lines, lineNumber) };
     case "artifact_added":
-      return { ...state, artifacts: upsertLast(state.artifacts, event.artifact, (item) => item.id) };
+      return { ...state, job: event.job, artifacts: upsertLast(state.artifacts, event.artifact, (item) => item.id) };
     case "evidence_added":
       return {
         ...state,
+        job: event.job,
         evidence: event.rows.reduce((rows, row) => upsertLast(rows, row, (item) => item.id), state.evidence),
       };
     default:

@@ -4,14 +4,15 @@ import type { LanguageCode, Theme } from "../context";
 
 export const theme = signal<Theme>("system");
 
-const systemDark = matchMedia("(prefers-color-scheme: dark)");
-
 /** Grows whenever colours on the page may have changed: charts redraw when they read it. */
 export const themeChanges = signal(0);
 
-systemDark.addEventListener("change", () => {
-  themeChanges.value += 1;
-});
+export function startTheme(chosen: Theme): void {
+  theme.value = chosen;
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+    themeChanges.value += 1;
+  });
+}
 
 export function chooseTheme(chosen: Theme, signedIn: boolean): void {
   theme.value = chosen;

@@ -1,4 +1,4 @@
-"""The Ascend device as seen from this machine: a functional model of our own, and the vendor's compiler where CANN is."""
+"""The Ascend device as this machine sees it: our functional model, and the vendor's compiler where CANN is."""
 
 from __future__ import annotations
 

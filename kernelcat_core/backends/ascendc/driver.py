@@ -29,8 +29,8 @@ def driver_text(module: TileModule, entry: str) -> str:
     helpers = helper_text(spell.used, HOST)
     return "\n".join(
         [
-            f"// Runs {module.name} on the functional model of KernelCAT: the host's tiling functions, then the kernels. It is",
-            "// appended to the device text; the tiling header is included before it, as the vendor's build does.",
+            f"// Runs {module.name} on KernelCAT's functional model: the host's tiling functions, then the kernels.",
+            "// Appended to the device text; the tiling header is included before it, as the vendor's build does.",
             f'#include "{paths.host}"',
             'extern "C" int kc_threads;',
             "int kc_threads = 1;",
@@ -46,7 +46,9 @@ def driver_text(module: TileModule, entry: str) -> str:
             "    return 0;",
             "}",
             "}  // namespace driver",
-            f'extern "C" int {entry}(void **tensors, const int64_t *sizes) {{ return driver::launch(tensors, sizes); }}',
+            f'extern "C" int {entry}(void **tensors, const int64_t *sizes) {{',
+            "    return driver::launch(tensors, sizes);",
+            "}",
             "",
         ]
     )
@@ -73,7 +75,8 @@ def _run(
     numbers = ", ".join(size_name(s) for s in attributes(module, p))
     yield "    {"
     yield f"        twin::Host host({{{inputs}}}, {{{numbers}}}, {LIMITS_910B['cores']});"
-    yield f"        if (host.infer(optiling::{o.type}InferShape, {{{outputs}}}) || host.tile(optiling::{o.type}Tiling)) return 1;"
+    yield f"        if (host.infer(optiling::{o.type}InferShape, {{{outputs}}})) return 1;"
+    yield f"        if (host.tile(optiling::{o.type}Tiling)) return 1;"
     yield "        const std::vector<twin::Region> regions = {"
     for tensors, writable in ((p.reads, "false"), (p.writes, "true")):
         for t in tensors:

@@ -1,4 +1,4 @@
-"""Renders tile modules as Ascend C: one kernel class and entry a program, and the host side (tiling, operator definitions)."""
+"""Renders tile modules as Ascend C: a kernel class and an entry for each program, and the host side."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from kernelcat_core.target import Target
 def render(module: TileModule, target: Target) -> Source:
     """The Ascend C text of a module.
 
-    `text` is the device code; `files` hold the tiling structs, the host operators and the driver of the functional model,
+    `text` is the device code; `files` hold the tiling structs, the host operators and the functional model's driver,
     whose `entry` runs the tiling functions and then the kernels. Raises KC-R001 and KC-S002 (see codegen.dma.lower).
     """
     programs = lower(module, TABLE, MEMORY_910B)
@@ -66,7 +66,8 @@ def render(module: TileModule, target: Target) -> Source:
 
 def _launch(p: DmaProgram) -> str:
     grid = ", ".join(a.name for a in p.grid)
-    return f"min(cells, vector cores) blocks, each walks cells ({grid or '1'}); {p.near_bytes} of {MEMORY_910B.near_bytes} B of UB"
+    memory = f"{p.near_bytes} of {MEMORY_910B.near_bytes} B of UB"
+    return f"min(cells, vector cores) blocks, each walks cells ({grid or '1'}); {memory}"
 
 
 def _program(p: DmaProgram, operator: Operator) -> tuple[list[str], Statements]:
@@ -93,7 +94,8 @@ def _parameters(p: DmaProgram) -> list[str]:
 
 def _init(p: DmaProgram, names: Names) -> Iterator[str]:
     """Sizes, tensors and buffers."""
-    yield f"    __aicore__ inline void Init({', '.join([*_parameters(p), *(f'int64_t {names.of(s)}' for s in p.sizes)])}) {{"
+    parameters = [*_parameters(p), *(f"int64_t {names.of(s)}" for s in p.sizes)]
+    yield f"    __aicore__ inline void Init({', '.join(parameters)}) {{"
     for s in p.sizes:
         yield f"        this->{names.of(s)} = {names.of(s)};"
     for t in (*p.reads, *p.writes):

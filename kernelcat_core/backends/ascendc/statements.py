@@ -81,7 +81,8 @@ class Statements:
                 value = text(s.value)
                 if s.target.dtype.kind == "b":
                     value = f"static_cast<uint8_t>({value})"
-                yield f"{indent}{self.names.typed(s.target.buffer, s.target.dtype)}.SetValue({text(s.target.offset)}, {value});"
+                to = self.names.typed(s.target.buffer, s.target.dtype)
+                yield f"{indent}{to}.SetValue({text(s.target.offset)}, {value});"
             case Queue():
                 yield indent + self._queue(s)
             case Sync():
@@ -94,7 +95,8 @@ class Statements:
                 )
             case CopyOut():
                 self.helpers["CopyRowOut"] = None
-                yield f"{indent}CopyRowOut({self._at(s.tensor, s.offset)}, {self.names.view(s.source)}, {text(s.length)});"
+                ends = f"{self._at(s.tensor, s.offset)}, {self.names.view(s.source)}"
+                yield f"{indent}CopyRowOut({ends}, {text(s.length)});"
             case Vector():
                 yield f"{indent}{self._vector(s)};"
 
@@ -179,7 +181,8 @@ __aicore__ inline void CopyRowsIn(const LocalTensor<T> &to, const GlobalTensor<T
         DataCopyPad(to, from, DataCopyExtParams{1, bytes, 0, 0, 0}, nopad);
     } else if (gap >= 0 && gap < 4294967296 && rows < 4096) {
         const uint32_t skip = static_cast<uint32_t>((pitch * sizeof(T) - (bytes + 31) / 32 * 32) / 32);
-        DataCopyPad(to, from, DataCopyExtParams{static_cast<uint16_t>(rows), bytes, static_cast<uint32_t>(gap), skip, 0}, nopad);
+        const uint16_t count = static_cast<uint16_t>(rows);
+        DataCopyPad(to, from, DataCopyExtParams{count, bytes, static_cast<uint32_t>(gap), skip, 0}, nopad);
     } else {
         for (int64_t r = 0; r < rows; ++r) {
             DataCopyPad(to[r * pitch], from[r * stride], DataCopyExtParams{1, bytes, 0, 0, 0}, nopad);

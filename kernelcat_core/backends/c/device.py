@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import platform
 import re
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Literal, Mapping
+from typing import Literal
 
 from kernelcat_core.backends.c.toolchain import FLAGS, OPT_LEVELS
 from kernelcat_core.backends.device import Compiled, Description

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Mapping
 
 # lanes: f32 elements of one 512-bit vector (narrower machines take two or four vectors instead); near_bytes: what a cell
 # may keep on the stack, half of a small L2; cores: what the default tile sizes are balanced for.

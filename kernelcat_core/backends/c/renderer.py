@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib import resources
 
 from kernelcat_core.codegen import vector
@@ -12,7 +12,7 @@ from kernelcat_core.ir.tile import TileModule
 from kernelcat_core.target import Target
 
 
-@lru_cache(maxsize=None)
+@cache
 def part(name: str) -> str:
     """A file of the prelude."""
     return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")

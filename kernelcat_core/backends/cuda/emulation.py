@@ -19,8 +19,22 @@ from kernelcat_core.runtime.toolchain import Binary
 _FOLDER = Path(__file__).parent / "twin"
 _RUNTIME_FLAGS = ("-std=c++17", "-O2", "-fvisibility=hidden", "-I.")
 _CHECKS = "-fsanitize=thread,bounds,alignment,shift,integer-divide-by-zero"
-_KERNEL_FLAGS = ("-std=c++17", "-O1", "-g1", "-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics", "-w", "-I.",
-                 _CHECKS, "-nodefaultlibs", "kc_runtime.s", "-lm", "-lc", "-lgcc")
+_KERNEL_FLAGS = (
+    "-std=c++17",
+    "-O1",
+    "-g1",
+    "-fno-exceptions",
+    "-fno-rtti",
+    "-fno-threadsafe-statics",
+    "-w",
+    "-I.",
+    _CHECKS,
+    "-nodefaultlibs",
+    "kc_runtime.s",
+    "-lm",
+    "-lc",
+    "-lgcc",
+)
 _DYNAMIC_SHARED = re.compile(r"extern\s+__shared__\s+(?:__align__\s*\(\s*\d+\s*\)\s*)?([\w\s]+?)\s+(\w+)\s*\[\s*\]\s*;")
 _PLACE = re.compile(r"; at \+(0x[0-9a-f]+)\]")
 
@@ -35,8 +49,13 @@ def _runtime() -> str | Failure:
     compiler = toolchain.find_cpp()
     if compiler is None:
         return toolchain.missing("cpp")
-    made = toolchain.compile(compiler, (_FOLDER / "kc_runtime.cpp").read_text(encoding="utf-8"), flags=_RUNTIME_FLAGS,
-                             kinds=("assembly",), files=_headers())
+    made = toolchain.compile(
+        compiler,
+        (_FOLDER / "kc_runtime.cpp").read_text(encoding="utf-8"),
+        flags=_RUNTIME_FLAGS,
+        kinds=("assembly",),
+        files=_headers(),
+    )
     return made if isinstance(made, Failure) else made.text("assembly")
 
 
@@ -52,8 +71,13 @@ def build(text: str, host: str) -> Binary | Failure:
     # The one construct that C++ cannot be taught by a macro: an unsized shared array.
     text = _DYNAMIC_SHARED.sub(r"\1 *const \2 = (\1 *)kc_dynamic_shared();", text)
     files = {**_headers(), "kernel.cu": text, "kc_runtime.s": model}
-    return toolchain.compile(compiler, f'#include "cuda_runtime.h"\n#include "kernel.cu"\n{host}\n', flags=_KERNEL_FLAGS,
-                             kinds=("shared",), files=files)
+    return toolchain.compile(
+        compiler,
+        f'#include "cuda_runtime.h"\n#include "kernel.cu"\n{host}\n',
+        flags=_KERNEL_FLAGS,
+        kinds=("shared",),
+        files=files,
+    )
 
 
 def with_line(message: str, library: Path) -> str:
@@ -62,7 +86,7 @@ def with_line(message: str, library: Path) -> str:
     if place is None:
         return message
     line = _line_of(int(place[1], 16) - 1, library)
-    return message[:place.start()] + (f"; at line {line}]" if line else "]") + message[place.end():]
+    return message[: place.start()] + (f"; at line {line}]" if line else "]") + message[place.end() :]
 
 
 def _line_of(address: int, library: Path) -> int | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping
+from collections.abc import Mapping
+from typing import Any
 
 from kernelcat_core.formula.operators.definition import OnnxNode, Tensor, operator, wrong
 from kernelcat_core.formula.operators.windows import Sizes, guards, pads, per_axis, windows
@@ -30,7 +31,7 @@ def _kernel(weight: Tensor, kernel_size: Sizes | None, rank: int, name: str) -> 
     return tuple(f"K{n}" if size is None else str(size) for n, size in enumerate(weight.shape[2:]))
 
 
-def _conv(rank: int, name: str, input: Tensor, weight: Tensor, bias: Tensor | None, stride: Sizes,  # noqa: A002
+def _conv(rank: int, name: str, input: Tensor, weight: Tensor, bias: Tensor | None, stride: Sizes,
           padding: Padding, dilation: Sizes, groups: int, kernel_size: Sizes | None, in_channels: int | None,
           out_channels: int | None) -> str:
     if input.rank != rank + 2 or weight.rank != rank + 2:
@@ -60,7 +61,7 @@ def _conv(rank: int, name: str, input: Tensor, weight: Tensor, bias: Tensor | No
 def _define(rank: int) -> None:
     name = f"conv{rank}d"
 
-    def build(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1,  # noqa: A002
+    def build(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1,
               padding: Padding = 0, dilation: Sizes = 1, groups: int = 1, kernel_size: Sizes | None = None,
               in_channels: int | None = None, out_channels: int | None = None) -> str:
         return _conv(rank, name, input, weight, bias, stride, padding, dilation, groups, kernel_size, in_channels,

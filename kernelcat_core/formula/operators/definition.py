@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Callable, Literal, Mapping, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from kernelcat_core.dtypes import DType
 from kernelcat_core.errors import KernelcatError

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping
+from collections.abc import Mapping
+from typing import Any
 
 from kernelcat_core.formula.operators.axes import Axes, subscripted
 from kernelcat_core.formula.operators.convolution import Padding
@@ -32,7 +33,7 @@ def _windows(name: str, rank: int, kernel_size: Sizes, stride: Sizes | None, pad
     return windows(name, tuple(str(k) for k in sizes), kernel_size if stride is None else stride, padding, dilation)
 
 
-def _pooled(name: str, rank: int, input: Tensor, found: list[Window]) -> tuple[str, str, str, str]:  # noqa: A002
+def _pooled(name: str, rank: int, input: Tensor, found: list[Window]) -> tuple[str, str, str, str]:
     """Declaration, left side, input element, reducer indices."""
     if input.rank != rank + 2:
         raise wrong(f"{name} takes input[N, C, {rank} more]")
@@ -46,7 +47,7 @@ def _define(rank: int) -> None:
     ranks = {"input": rank + 2}
     axes = f"{rank} ax{'is' if rank == 1 else 'es'}"
 
-    def max_pool(input: Tensor, kernel_size: Sizes = 2, stride: Sizes | None = None, padding: Padding = 0,  # noqa: A002
+    def max_pool(input: Tensor, kernel_size: Sizes = 2, stride: Sizes | None = None, padding: Padding = 0,
                  dilation: Sizes = 1) -> str:
         name = f"max_pool{rank}d"
         found = _windows(name, rank, kernel_size, stride, padding, dilation)
@@ -56,7 +57,7 @@ def _define(rank: int) -> None:
         body = f"where({guard}, {element}, {least})" if guard else element
         return f"{declaration}\n{left} = max[{over}]({body})"
 
-    def avg_pool(input: Tensor, kernel_size: Sizes = 2, stride: Sizes | None = None, padding: Padding = 0,  # noqa: A002
+    def avg_pool(input: Tensor, kernel_size: Sizes = 2, stride: Sizes | None = None, padding: Padding = 0,
                  count_include_pad: bool = True) -> str:
         name = f"avg_pool{rank}d"
         found = _windows(name, rank, kernel_size, stride, padding, 1)
@@ -85,7 +86,7 @@ for _rank in (1, 2, 3):
 
 
 def _global(name: str, reducer: str, summary: str, onnx: str, aliases: str) -> None:
-    def build(input: Tensor) -> str:  # noqa: A002
+    def build(input: Tensor) -> str:
         if input.rank < 3:
             raise wrong(f"{name} takes input[N, C, ...] with at least one more axis")
         a = Axes.over(input.rank, list(range(2, input.rank)))
@@ -101,7 +102,7 @@ _global("global_avg_pool", "mean", "mean over all positions", "GlobalAveragePool
 
 @operator("upsample_nearest", group="pooling", summary="each position repeated `scale` times along every spatial axis",
           example="upsample_nearest(X, scale=2)", ranks={"input": 4}, renames={"x": "input", "scale_factor": "scale"})
-def upsample_nearest(input: Tensor, scale: Sizes = 2) -> str:  # noqa: A002
+def upsample_nearest(input: Tensor, scale: Sizes = 2) -> str:
     if input.rank < 3:
         raise wrong("upsample_nearest takes input[N, C, ...] with at least one more axis")
     rank = input.rank - 2

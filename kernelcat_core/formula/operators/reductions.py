@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping
+from collections.abc import Mapping
+from typing import Any
 
 from kernelcat_core.formula.operators.axes import Axes, axis_list
 from kernelcat_core.formula.operators.definition import OnnxNode, Tensor, operator, wrong
@@ -60,7 +61,7 @@ _arg("argmin", "position of the smallest element, the first of equals", "ArgMin"
 
 @operator("norm", group=_GROUP, summary="1-norm, 2-norm or largest absolute value over axes", example="norm(X, axis=-1)",
           aliases="vector_norm", renames={**_DIM, "p": "ord"})
-def norm(x: Tensor, ord: int | float = 2, axis: AxisArgument = None, keepdims: bool = False) -> str:  # noqa: A002
+def norm(x: Tensor, ord: int | float = 2, axis: AxisArgument = None, keepdims: bool = False) -> str:
     if ord == 1:
         return _reduce("sum", x, axis, keepdims, "abs({})")
     if ord == 2:

@@ -12,7 +12,15 @@ from kernelcat_core.ir.tile import Lane, TileProgram
 from kernelcat_core.schedule.affine import Merge, constant, merge_axes
 from kernelcat_core.schedule.emit import Emitter, bind_states, compute_dtype
 from kernelcat_core.schedule.kernel import Kernel
-from kernelcat_core.schedule.rules.common import Placed, accesses, accumulate, accumulators, blocks_of, lane_block, place
+from kernelcat_core.schedule.rules.common import (
+    Placed,
+    accesses,
+    accumulate,
+    accumulators,
+    blocks_of,
+    lane_block,
+    place,
+)
 
 
 def lower(kernel: Kernel, graph: Graph, lanes: int) -> TileProgram:

@@ -6,8 +6,8 @@ einsums and convolutions (as an implicit matrix product with guarded gathers) ar
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Mapping
 
 from kernelcat_core.ir.expr import Const, Expr, Load, Op, Var, add, cast, index, mul, op, substitute, variables
 from kernelcat_core.ir.graph import Axis, Compute, Graph, Primitive, Tensor

@@ -5,7 +5,7 @@ Softmax, layer_norm, rms_norm, row sums and argmax over a contiguous axis are of
 
 from __future__ import annotations
 
-from typing import Callable
+from collections.abc import Callable
 
 from kernelcat_core.ir.expr import Expr, Var, add, cast, index
 from kernelcat_core.ir.graph import Axis, Graph
@@ -13,7 +13,15 @@ from kernelcat_core.ir.tile import Lane, TileProgram
 from kernelcat_core.schedule.affine import Merge, constant, merge_axes
 from kernelcat_core.schedule.emit import Emitter, bind_states, compute_dtype
 from kernelcat_core.schedule.kernel import Kernel
-from kernelcat_core.schedule.rules.common import Placed, accesses, accumulate, accumulators, blocks_of, lane_block, place
+from kernelcat_core.schedule.rules.common import (
+    Placed,
+    accesses,
+    accumulate,
+    accumulators,
+    blocks_of,
+    lane_block,
+    place,
+)
 
 
 def lower(kernel: Kernel, graph: Graph, lanes: int) -> TileProgram:

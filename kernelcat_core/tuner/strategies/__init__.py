@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Mapping
+from collections.abc import Mapping
 
 from kernelcat_core.tuner.strategies.evolve import Evolve
 from kernelcat_core.tuner.strategies.local import Local

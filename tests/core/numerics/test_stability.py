@@ -62,8 +62,8 @@ def test_tests_close_to_their_threshold_are_uncertain() -> None:
     g = graphs.count_below()
     assert error_bounds(g, {"X": np.array([0.5, near, 2.0], np.float32)})["Y"] == 2.0  # SAFETY x one element
     assert error_bounds(g, {"X": np.array([0.5, 0.9, 2.0], np.float32)})["Y"] == 0.0
-    row = np.array([[-0.1, 5.0], [-0.1, -3.0], [1.0, 2.0]], np.float32)
-    assert error_bounds(graphs.any_negative(), {"X": row})["Y"].tolist() == [2.0, 0.0, 0.0]
+    row = np.array([[10.0, 50.0], [10.0, -3.0], [20.0, 30.0]], np.float32)
+    assert error_bounds(graphs.any_small(), {"X": row})["Y"].tolist() == [2.0, 0.0, 0.0]
 
 
 def test_documented_approximations_widen_bounds() -> None:

@@ -90,7 +90,8 @@ def test_assembly_is_text(compiler: Toolchain) -> None:
 
 
 def test_headers_lie_beside_the_source(compiler: Toolchain) -> None:
-    made = build(compiler, text='#include "factor.h"\n' + SCALE, flags=("-O2",), files={"factor.h": "#define FACTOR 5\n"})
+    header = {"factor.h": "#define FACTOR 5\n"}
+    made = build(compiler, text='#include "factor.h"\n' + SCALE, flags=("-O2",), files=header)
     (y,) = load.load(made.path("shared"), "scale")((np.ones(1, np.float32),), (TensorSpec((1,), np.dtype("f4")),), (1,))
     assert y[0] == 5
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Callable
+from collections.abc import Callable
 
 from kernelcat_core.dtypes import F16, F32, I64, DType
 from kernelcat_core.ir.expr import Const, Expr, Load, Size, Var, add, cast, index, mul, op, sub

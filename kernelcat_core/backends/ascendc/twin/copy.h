@@ -37,45 +37,50 @@ inline void gm_write(int region, uint64_t lo, uint64_t hi, uint64_t seq, int lin
     if (!c.wrote.empty() && c.wrote.back().region == region && c.wrote.back().hi == lo) c.wrote.back().hi = hi;
     else c.wrote.push_back({region, lo, hi, c.block, line});
 }
-/// One strided transfer. Strides are gaps between the end of a block and the start of the next, in bytes on both sides.
-template <class T> void transfer(const AscendC::LocalTensor<T> &local, const AscendC::GlobalTensor<T> &global, bool load, uint32_t blocks, uint64_t length,
-                                 uint64_t gm_gap, uint64_t ub_gap, const AscendC::DataCopyPadExtParams<T> &pad, const char *op, int line) {
-    int pipe = load ? PIPE_MTE2 : PIPE_MTE3;
-    local.usable(pipe, load, line, op);
+/// One strided transfer, in bytes. Strides are gaps between the end of a block and the start of the next on either side.
+struct Transfer { bool load; uint32_t blocks; uint64_t length, gm_gap, ub_gap, size; bool pad; uint64_t left, right; uint8_t value[8]; };
+inline void transfer(const AscendC::LocalWindow &local, uint8_t *gm, int region, uint64_t gm_bytes, const Transfer &t, const char *op, int line) {
+    int pipe = t.load ? PIPE_MTE2 : PIPE_MTE3;
+    local.usable(pipe, t.load, line, op);
     if (local.offset % kBlock) fail("dma-alignment", line, std::string(op) + ": UB address is not a multiple of 32 B");
-    if (global.region < 0) fail("gm-bounds", line, std::string(op) + " with a GlobalTensor that was not set");
-    if (length % sizeof(T)) fail("dma-params", line, std::string(op) + ": block length is not a whole number of elements");
-    uint64_t seq = issue(pipe), left = pad.leftPadding * sizeof(T), right = pad.rightPadding * sizeof(T), room = round_up(length + left);
-    if (pad.isPad && (left > kBlock || right > kBlock || left + length + right > room)) fail("dma-params", line, std::string(op) + ": padding leaves the last 32 B block");
-    for (uint32_t i = 0; i < blocks; ++i) {
-        uint64_t g = i * (length + gm_gap), u = i * (room + ub_gap);
-        if (g + length > global.count * sizeof(T)) fail("gm-bounds", line, std::string(op) + ": block " + std::to_string(i) + " ends " + std::to_string((g + length) / sizeof(T)) + " elements into a GlobalTensor of " + std::to_string(global.count));
-        if (u + (load ? room : length) > local.bytes_left()) fail("ub-bounds", line, std::string(op) + ": block " + std::to_string(i) + " leaves the UB buffer of " + std::to_string(local.bytes_left()) + " bytes");
-        uint64_t at = global.place() + g;
-        if (load) gm_read(global.region, at, at + length, pipe, line); else gm_write(global.region, at, at + length, seq, line);
+    if (region < 0) fail("gm-bounds", line, std::string(op) + " with a GlobalTensor that was not set");
+    if (t.length % t.size) fail("dma-params", line, std::string(op) + ": block length is not a whole number of elements");
+    uint64_t seq = issue(pipe), room = round_up(t.length + t.left), place = uint64_t(gm - (*core().regions)[size_t(region)].base);
+    if (t.pad && (t.left > kBlock || t.right > kBlock || t.left + t.length + t.right > room)) fail("dma-params", line, std::string(op) + ": padding leaves the last 32 B block");
+    for (uint32_t i = 0; i < t.blocks; ++i) {
+        uint64_t g = i * (t.length + t.gm_gap), u = i * (room + t.ub_gap);
+        if (g + t.length > gm_bytes) fail("gm-bounds", line, std::string(op) + ": block " + std::to_string(i) + " ends " + std::to_string((g + t.length) / t.size) + " elements into a GlobalTensor of " + std::to_string(gm_bytes / t.size));
+        if (u + (t.load ? room : t.length) > local.bytes_left()) fail("ub-bounds", line, std::string(op) + ": block " + std::to_string(i) + " leaves the UB buffer of " + std::to_string(local.bytes_left()) + " bytes");
+        if (t.load) gm_read(region, place + g, place + g + t.length, pipe, line); else gm_write(region, place + g, place + g + t.length, seq, line);
     }
-    uint64_t span = blocks ? uint64_t(blocks - 1) * (room + ub_gap) + room : 0;
-    touch(*local.buffer, pipe, load, local.offset, std::min<uint64_t>(local.offset + span, local.buffer->bytes.size()), seq, line);
-    uint8_t *ub = local.buffer->bytes.data() + local.offset, *gm = global.base;
+    uint64_t span = t.blocks ? uint64_t(t.blocks - 1) * (room + t.ub_gap) + room : 0;
+    touch(*local.buffer, pipe, t.load, local.offset, std::min<uint64_t>(local.offset + span, local.buffer->bytes.size()), seq, line);
+    uint8_t *ub = local.buffer->bytes.data() + local.offset;
     core().pending.push_back({pipe, seq, [=] {
-        for (uint32_t i = 0; i < blocks; ++i) {
-            uint8_t *u = ub + i * (room + ub_gap), *g = gm + i * (length + gm_gap);
-            if (!load) { std::memcpy(g, u, length); continue; }
+        for (uint32_t i = 0; i < t.blocks; ++i) {
+            uint8_t *u = ub + i * (room + t.ub_gap), *g = gm + i * (t.length + t.gm_gap);
+            if (!t.load) { std::memcpy(g, u, t.length); continue; }
             std::memset(u, 0xFF, room);                          // what no value was asked for is poison
-            std::memcpy(u + left, g, length);
-            if (!pad.isPad) continue;
-            for (uint64_t k = 0; k < left; k += sizeof(T)) std::memcpy(u + k, &pad.paddingValue, sizeof(T));
-            for (uint64_t k = 0; k < right; k += sizeof(T)) std::memcpy(u + left + length + k, &pad.paddingValue, sizeof(T));
+            std::memcpy(u + t.left, g, t.length);
+            if (!t.pad) continue;
+            for (uint64_t k = 0; k < t.left; k += t.size) std::memcpy(u + k, t.value, t.size);
+            for (uint64_t k = 0; k < t.right; k += t.size) std::memcpy(u + t.left + t.length + k, t.value, t.size);
         }
     }});
+}
+template <class T> void transfer(const AscendC::LocalTensor<T> &local, const AscendC::GlobalTensor<T> &global, bool load, uint32_t blocks, uint64_t length,
+                                 uint64_t gm_gap, uint64_t ub_gap, const AscendC::DataCopyPadExtParams<T> &pad, const char *op, int line) {
+    Transfer t{load, blocks, length, gm_gap, ub_gap, sizeof(T), pad.isPad, pad.leftPadding * sizeof(T), pad.rightPadding * sizeof(T), {}};
+    std::memcpy(t.value, &pad.paddingValue, sizeof(T));
+    transfer(local, global.base, global.region, global.count * sizeof(T), t, op, line);
 }
 inline void check_pad(const DataCopyExtParams &p, const char *op, int line) {
     if (p.blockCount < 1 || p.blockCount > 4095) fail("dma-params", line, std::string(op) + ": blockCount is not in 1..4095");
     if (p.blockLen < 1 || p.blockLen > 2097151) fail("dma-params", line, std::string(op) + ": blockLen is not in 1..2097151 bytes");
 }
-template <class T> void check_count(uint32_t count, const char *op, int line) {
-    if (count == 0) fail("dma-params", line, std::string(op) + " of 0 elements");
-    if (count * sizeof(T) % kBlock) fail("dma-alignment", line, std::string(op) + " of " + std::to_string(count * sizeof(T)) + " bytes: not a multiple of 32 B (use DataCopyPad)");
+inline void check_bytes(uint64_t bytes, const char *op, int line) {
+    if (bytes == 0) fail("dma-params", line, std::string(op) + " of 0 elements");
+    if (bytes % kBlock) fail("dma-alignment", line, std::string(op) + " of " + std::to_string(bytes) + " bytes: not a multiple of 32 B (use DataCopyPad)");
 }
 }  // namespace twin
 
@@ -83,16 +88,16 @@ namespace AscendC {
 constexpr uint32_t kCopyDtypes = twin::kHalf | twin::kFloat | twin::kBf16 | twin::kI8 | twin::kU8 | twin::kI16 | twin::kU16 | twin::kI32 | twin::kU32 | twin::kI64 | twin::kU64 | twin::kF64;
 template <class T> void DataCopy(const LocalTensor<T> &dst, const GlobalTensor<T> &src, uint32_t count, int line = __builtin_LINE()) {
     twin::need_dtype<T>("DataCopy", kCopyDtypes, line);
-    twin::check_count<T>(count, "DataCopy", line);
+    twin::check_bytes(uint64_t(count) * sizeof(T), "DataCopy", line);
     twin::transfer(dst, src, true, 1, uint64_t(count) * sizeof(T), 0, 0, DataCopyPadExtParams<T>(), "DataCopy", line);
 }
 template <class T> void DataCopy(const GlobalTensor<T> &dst, const LocalTensor<T> &src, uint32_t count, int line = __builtin_LINE()) {
     twin::need_dtype<T>("DataCopy", kCopyDtypes, line);
-    twin::check_count<T>(count, "DataCopy", line);
+    twin::check_bytes(uint64_t(count) * sizeof(T), "DataCopy", line);
     twin::transfer(src, dst, false, 1, uint64_t(count) * sizeof(T), 0, 0, DataCopyPadExtParams<T>(), "DataCopy", line);
 }
 template <class T> void DataCopy(const LocalTensor<T> &dst, const LocalTensor<T> &src, uint32_t count, int line = __builtin_LINE()) {
-    twin::check_count<T>(count, "DataCopy", line);
+    twin::check_bytes(uint64_t(count) * sizeof(T), "DataCopy", line);
     if (dst.offset % twin::kBlock || src.offset % twin::kBlock) twin::fail("operand-alignment", line, "DataCopy: a UB address is not a multiple of 32 B");
     uint64_t bytes = uint64_t(count) * sizeof(T), seq = twin::issue(PIPE_V);
     src.usable(PIPE_V, false, line, "DataCopy");

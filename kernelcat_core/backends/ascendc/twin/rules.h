@@ -42,7 +42,8 @@ inline const char *dtype_name(uint32_t bit) {
         default: return "bool";
     }
 }
-template <class T> void need_dtype(const char *op, uint32_t legal, int line) {
-    if (!(dtype_bit<T>() & legal)) fail("dtype", line, std::string(op) + " has no " + dtype_name(dtype_bit<T>()) + " form on this core");
+inline void need_dtype_bit(uint32_t bit, const char *op, uint32_t legal, int line) {
+    if (!(bit & legal)) fail("dtype", line, std::string(op) + " has no " + dtype_name(bit) + " form on this core");
 }
+template <class T> void need_dtype(const char *op, uint32_t legal, int line) { need_dtype_bit(dtype_bit<T>(), op, legal, line); }
 }  // namespace twin

@@ -2,6 +2,25 @@
 #pragma once
 #include "core.h"
 
+namespace twin {
+/// The region that holds [address, address + bytes); a violation when there is none.
+inline int find_region(const uint8_t *address, uint64_t bytes, int line) {
+    const auto &regions = *core().regions;
+    for (size_t i = 0; i < regions.size(); ++i) {
+        const Region &r = regions[i];
+        if (address >= r.base && address <= r.base + r.bytes && bytes <= uint64_t(r.base + r.bytes - address)) return int(i);
+    }
+    fail("gm-bounds", line, "SetGlobalBuffer of " + std::to_string(bytes) + " bytes is not inside one tensor");
+}
+inline void check_gm_offset(uint64_t offset, uint64_t count) {
+    if (offset > count) fail("gm-bounds", 0, "offset " + std::to_string(int64_t(offset)) + " of a GlobalTensor of " + std::to_string(count));
+}
+inline void check_gm_scalar(int region, uint64_t index, uint64_t count, int line) {
+    if (region < 0 || index >= count) fail("gm-bounds", line, "GetValue(" + std::to_string(int64_t(index)) + ") of a GlobalTensor of " + std::to_string(count));
+    if ((*core().regions)[size_t(region)].writable) fail("gm-scalar", line, "the scalar unit's cache does not see what copies write: read outputs and workspaces through UB");
+}
+}  // namespace twin
+
 namespace AscendC {
 template <class T> struct GlobalTensor {
     uint8_t *base = nullptr;
@@ -9,30 +28,21 @@ template <class T> struct GlobalTensor {
     int region = -1;
 
     void SetGlobalBuffer(T *address, uint64_t elements, int line = __builtin_LINE()) {
-        const auto &regions = *twin::core().regions;
-        uint8_t *p = reinterpret_cast<uint8_t *>(address);
-        region = -1;
-        for (size_t i = 0; i < regions.size(); ++i) {
-            const twin::Region &r = regions[i];
-            if (p >= r.base && p <= r.base + r.bytes && elements * sizeof(T) <= uint64_t(r.base + r.bytes - p)) { region = int(i); break; }
-        }
-        if (region < 0) twin::fail("gm-bounds", line, "SetGlobalBuffer of " + std::to_string(elements) + " elements is not inside one tensor");
-        base = p;
+        base = reinterpret_cast<uint8_t *>(address);
+        region = twin::find_region(base, elements * sizeof(T), line);
         count = elements;
     }
     GlobalTensor operator[](uint64_t offset) const {
-        if (offset > count) twin::fail("gm-bounds", 0, "offset " + std::to_string(offset) + " of a GlobalTensor of " + std::to_string(count));
+        twin::check_gm_offset(offset, count);
         GlobalTensor t = *this;
         t.base = base + offset * sizeof(T);
         t.count = count - offset;
         return t;
     }
     uint64_t GetSize() const { return count; }
-    uint64_t place() const { return uint64_t(base - (*twin::core().regions)[size_t(region)].base); }
     /// One element through the scalar unit's data cache: legal for data that this kernel does not write.
     T GetValue(uint64_t index, int line = __builtin_LINE()) const {
-        if (index >= count) twin::fail("gm-bounds", line, "GetValue(" + std::to_string(index) + ") of a GlobalTensor of " + std::to_string(count));
-        if ((*twin::core().regions)[size_t(region)].writable) twin::fail("gm-scalar", line, "the scalar unit's cache does not see what copies write: read outputs and workspaces through UB");
+        twin::check_gm_scalar(region, index, count, line);
         T value;
         std::memcpy(&value, base + index * sizeof(T), sizeof(T));
         return value;
@@ -42,20 +52,15 @@ template <class T> struct GlobalTensor {
     }
 };
 
-template <class T> struct LocalTensor {
+/// What LocalTensors of every type share; kept out of the templates so that kernels compile quickly.
+struct LocalWindow {
     twin::Buffer *buffer = nullptr;
     uint32_t offset = 0;                                         // bytes into the buffer
     uint64_t generation = 0;
 
-    T *data() const { return reinterpret_cast<T *>(buffer->bytes.data() + offset); }
+    LocalWindow() = default;
+    LocalWindow(twin::Buffer *b, uint32_t o, uint64_t g) : buffer(b), offset(o), generation(g) {}
     uint64_t bytes_left() const { return buffer->bytes.size() - offset; }
-    uint32_t GetSize() const { return uint32_t(bytes_left() / sizeof(T)); }
-    LocalTensor operator[](uint32_t index) const {
-        alive(0, "operator[]");
-        if (uint64_t(index) * sizeof(T) > bytes_left()) twin::fail("ub-bounds", 0, "offset " + std::to_string(index) + " of a LocalTensor of " + std::to_string(GetSize()));
-        return {buffer, uint32_t(offset + index * sizeof(T)), generation};
-    }
-    template <class U> LocalTensor<U> ReinterpretCast() const { return {buffer, offset, generation}; }
     void alive(int line, const char *op) const {
         if (!buffer) twin::fail("queue-state", line, std::string(op) + " of a LocalTensor that no AllocTensor, DeQue or Get gave");
         if (generation != buffer->generation) twin::fail("queue-state", line, std::string(op) + " of a LocalTensor whose buffer was freed");
@@ -71,22 +76,36 @@ template <class T> struct LocalTensor {
         else ok = ok || s == S::allocated || s == S::dequeued;
         if (!ok) twin::fail("queue-state", line, std::string(op) + ": pipe " + twin::pipe_name(pipe) + (write ? " writes" : " reads") + " a buffer that is " + twin::state_name(s));
     }
-    void scalar(uint32_t index, bool write, int line) const {
+    LocalWindow moved(uint64_t bytes) const {
+        alive(0, "operator[]");
+        if (bytes > bytes_left()) twin::fail("ub-bounds", 0, "an offset of " + std::to_string(bytes) + " bytes into a LocalTensor of " + std::to_string(bytes_left()));
+        return {buffer, uint32_t(offset + bytes), generation};
+    }
+    /// Checks and logs a scalar access of `size` bytes; gives its address.
+    uint8_t *scalar(uint64_t at, uint32_t size, bool write, int line) const {
         const char *op = write ? "SetValue" : "GetValue";
         usable(PIPE_S, write, line, op);
-        if (uint64_t(index) * sizeof(T) + sizeof(T) > bytes_left()) twin::fail("ub-bounds", line, std::string(op) + "(" + std::to_string(index) + ") of a LocalTensor of " + std::to_string(GetSize()));
-        uint64_t lo = offset + uint64_t(index) * sizeof(T);
-        twin::touch(*buffer, PIPE_S, write, lo, lo + sizeof(T), twin::issue(PIPE_S), line);
+        if (at + size > bytes_left()) twin::fail("ub-bounds", line, std::string(op) + " at byte " + std::to_string(at) + " of a LocalTensor of " + std::to_string(bytes_left()) + " bytes");
+        twin::touch(*buffer, PIPE_S, write, offset + at, offset + at + size, twin::issue(PIPE_S), line);
+        return buffer->bytes.data() + offset + at;
     }
+};
+
+template <class T> struct LocalTensor : LocalWindow {
+    LocalTensor() = default;
+    LocalTensor(const LocalWindow &w) : LocalWindow(w) {}
+    LocalTensor(twin::Buffer *b, uint32_t o, uint64_t g) : LocalWindow(b, o, g) {}
+    T *data() const { return reinterpret_cast<T *>(buffer->bytes.data() + offset); }
+    uint32_t GetSize() const { return uint32_t(bytes_left() / sizeof(T)); }
+    LocalTensor operator[](uint32_t index) const { return moved(uint64_t(index) * sizeof(T)); }
+    template <class U> LocalTensor<U> ReinterpretCast() const { return {buffer, offset, generation}; }
     T GetValue(uint32_t index, int line = __builtin_LINE()) const {
-        scalar(index, false, line);
         T value;
-        std::memcpy(&value, buffer->bytes.data() + offset + uint64_t(index) * sizeof(T), sizeof(T));
+        std::memcpy(&value, scalar(uint64_t(index) * sizeof(T), sizeof(T), false, line), sizeof(T));
         return value;
     }
     void SetValue(uint32_t index, T value, int line = __builtin_LINE()) const {
-        scalar(index, true, line);
-        std::memcpy(buffer->bytes.data() + offset + uint64_t(index) * sizeof(T), &value, sizeof(T));
+        std::memcpy(scalar(uint64_t(index) * sizeof(T), sizeof(T), true, line), &value, sizeof(T));
     }
 };
 }  // namespace AscendC

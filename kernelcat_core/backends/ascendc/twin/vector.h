@@ -27,19 +27,23 @@ template <class T> T bit_or(T a, T b) { if constexpr (std::is_integral_v<T>) ret
 template <class T> T bit_not(T a) { if constexpr (std::is_integral_v<T>) return T(~a); else return a; }
 template <class T> T wrap_mul(T a, T b) { if constexpr (std::is_integral_v<T>) return T(uint64_t(a) * uint64_t(b)); else return a * b; }
 
-/// Checks one operand of a vector instruction that covers `elements` from its start, and logs the access.
-template <class T> void operand(const LocalTensor<T> &t, int64_t elements, bool write, uint64_t seq, const char *op, int line) {
+/// Checks one operand of a vector instruction that covers `elements` of `size` bytes from its start, and logs the access.
+inline void operand_bytes(const AscendC::LocalWindow &t, int64_t elements, uint64_t size, bool write, uint64_t seq, const char *op, int line) {
     t.usable(PIPE_V, write, line, op);
     if (t.offset % kBlock) fail("operand-alignment", line, std::string(op) + ": a UB address is not a multiple of 32 B");
-    if (uint64_t(elements) * sizeof(T) > t.bytes_left()) fail("ub-bounds", line, std::string(op) + " of " + std::to_string(elements) + " elements on a LocalTensor of " + std::to_string(t.GetSize()));
-    touch(*t.buffer, PIPE_V, write, t.offset, t.offset + uint64_t(elements) * sizeof(T), seq, line);
+    if (uint64_t(elements) * size > t.bytes_left()) fail("ub-bounds", line, std::string(op) + " of " + std::to_string(elements) + " elements on a LocalTensor of " + std::to_string(t.bytes_left() / size));
+    touch(*t.buffer, PIPE_V, write, t.offset, t.offset + uint64_t(elements) * size, seq, line);
+}
+template <class T> void operand(const LocalTensor<T> &t, int64_t elements, bool write, uint64_t seq, const char *op, int line) {
+    operand_bytes(t, elements, sizeof(T), write, seq, op, line);
 }
 /// Source and destination are identical or disjoint.
+inline void apart_bytes(const AscendC::LocalWindow &d, uint64_t nd, const AscendC::LocalWindow &s, uint64_t ns, const char *op, int line, bool same_is_legal) {
+    if (d.buffer != s.buffer || (d.offset == s.offset && same_is_legal)) return;
+    if (d.offset < s.offset + ns && s.offset < d.offset + nd) fail("operand-overlap", line, std::string(op) + ": source and destination overlap but are not the same");
+}
 template <class T, class U> void apart(const LocalTensor<T> &d, int64_t nd, const LocalTensor<U> &s, int64_t ns, const char *op, int line, bool same_is_legal = true) {
-    if (d.buffer != s.buffer) return;
-    if (d.offset == s.offset && same_is_legal && sizeof(T) == sizeof(U)) return;
-    uint64_t dl = d.offset, dh = dl + uint64_t(nd) * sizeof(T), sl = s.offset, sh = sl + uint64_t(ns) * sizeof(U);
-    if (dl < sh && sl < dh) fail("operand-overlap", line, std::string(op) + ": source and destination overlap but are not the same");
+    apart_bytes(d, uint64_t(nd) * sizeof(T), s, uint64_t(ns) * sizeof(U), op, line, same_is_legal && sizeof(T) == sizeof(U));
 }
 inline void check_lanes(int64_t count, const char *op, int line) {
     if (count < 1) fail("count", line, std::string(op) + " of " + std::to_string(count) + " elements");
@@ -56,26 +60,26 @@ template <class T> int64_t lane(int r, int64_t i, int64_t block_stride, int64_t 
 template <class T> int64_t reach(uint64_t mask, int repeat, int64_t block_stride, int64_t repeat_stride) {
     return lane<T>(repeat - 1, int64_t(mask) - 1, block_stride, repeat_stride) / int64_t(kBlock / sizeof(T)) * int64_t(kBlock / sizeof(T)) + int64_t(kBlock / sizeof(T));
 }
+/// The checks of dst = f(a) and dst = f(a, b) by count, for any dtype.
+inline void check_elementwise(const AscendC::LocalWindow &d, const AscendC::LocalWindow &a, const AscendC::LocalWindow *b, int64_t count, uint64_t size, const char *op, int line) {
+    check_lanes(count, op, line);
+    uint64_t bytes = uint64_t(count) * size, seq = issue(PIPE_V);
+    apart_bytes(d, bytes, a, bytes, op, line, true);
+    if (b) apart_bytes(d, bytes, *b, bytes, op, line, true);
+    operand_bytes(a, count, size, false, seq, op, line);
+    if (b) operand_bytes(*b, count, size, false, seq, op, line);
+    operand_bytes(d, count, size, true, seq, op, line);
+}
 template <class T, class F> void unary(const char *op, uint32_t legal, const LocalTensor<T> &d, const LocalTensor<T> &a, int64_t count, int line, F f) {
     need_dtype<T>(op, legal, line);
-    check_lanes(count, op, line);
-    apart(d, count, a, count, op, line);
-    uint64_t seq = issue(PIPE_V);
-    operand(a, count, false, seq, op, line);
-    operand(d, count, true, seq, op, line);
+    check_elementwise(d, a, nullptr, count, sizeof(T), op, line);
     T *q = d.data();
     const T *p = a.data();
     for (int64_t i = 0; i < count; ++i) q[i] = T(f(Lane<T>(p[i])));
 }
 template <class T, class F> void binary(const char *op, uint32_t legal, const LocalTensor<T> &d, const LocalTensor<T> &a, const LocalTensor<T> &b, int64_t count, int line, F f) {
     need_dtype<T>(op, legal, line);
-    check_lanes(count, op, line);
-    apart(d, count, a, count, op, line);
-    apart(d, count, b, count, op, line);
-    uint64_t seq = issue(PIPE_V);
-    operand(a, count, false, seq, op, line);
-    operand(b, count, false, seq, op, line);
-    operand(d, count, true, seq, op, line);
+    check_elementwise(d, a, &b, count, sizeof(T), op, line);
     T *q = d.data();
     const T *p = a.data(), *s = b.data();
     for (int64_t i = 0; i < count; ++i) q[i] = T(f(Lane<T>(p[i]), Lane<T>(s[i])));
@@ -91,7 +95,7 @@ template <class T, class F> void binary_repeat(const char *op, uint32_t legal, c
     operand(b, nb, false, seq, op, line);
     for (int r = 0; r < repeat; ++r) {                            // rows of a tile are apart, so log each repeat by itself
         int64_t first = lane<T>(r, 0, p.dstBlkStride, p.dstRepStride), span = reach<T>(mask, 1, p.dstBlkStride, p.dstRepStride);
-        operand(LocalTensor<T>{d.buffer, uint32_t(d.offset + uint64_t(first) * sizeof(T)), d.generation}, span, true, seq, op, line);
+        operand(LocalTensor<T>(d.buffer, uint32_t(d.offset + uint64_t(first) * sizeof(T)), d.generation), span, true, seq, op, line);
     }
     for (int r = 0; r < repeat; ++r) for (int64_t i = 0; i < int64_t(mask); ++i) {
         Lane<T> x = a.data()[lane<T>(r, i, p.src0BlkStride, p.src0RepStride)], y = b.data()[lane<T>(r, i, p.src1BlkStride, p.src1RepStride)];

@@ -187,3 +187,8 @@ static inline const char* cudaGetErrorString(cudaError_t) { return kc_last_error
 
 static inline unsigned __cvta_generic_to_shared(const void* p) { return (unsigned)(uintptr_t)p; }
 #define alignas(n) __attribute__((aligned(n)))  // CUDA texts put it after __shared__
+
+// Tensor-core steps, under the names that a text gives its inline assembly for nvcc.
+#define kc_load_fragments(r, row, transposed) kc_ldmatrix_x4(r, row, transposed, __LINE__)
+#define kc_mma_m16n8k16_f16(d, a, b) kc_mma_16816(d, a, b, 0, __LINE__)
+#define kc_mma_m16n8k16_bf16(d, a, b) kc_mma_16816(d, a, b, 1, __LINE__)

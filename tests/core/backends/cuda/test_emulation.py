@@ -68,9 +68,13 @@ LAUNCHES = {  # what is wrong with the launch itself: grid, block, dynamic bytes
 
 @cache
 def library() -> tuple[ctypes.CDLL, Path]:
-    cases = "\n".join(f'  if (s[0] == {i}) return cudaLaunchKernel({name}, grid, block, arguments, s[7], 0);'
-                      for i, name in enumerate(KERNELS))
-    built = emulation.build(TEXT, f"""
+    cases = "\n".join(
+        f"  if (s[0] == {i}) return cudaLaunchKernel({name}, grid, block, arguments, s[7], 0);"
+        for i, name in enumerate(KERNELS)
+    )
+    built = emulation.build(
+        TEXT,
+        f"""
 extern "C" __attribute__((visibility("default"))) int entry(void **t, const int64_t *s) {{
   const float *X = (const float *)t[0];
   float *Y = (float *)t[1];
@@ -82,15 +86,17 @@ extern "C" __attribute__((visibility("default"))) int entry(void **t, const int6
   dim3 grid(s[1], s[2], s[3]), block(s[4], s[5], s[6]);
 {cases}
   return -1;
-}}""")
+}}""",
+    )
     assert isinstance(built, toolchain.Binary), built
     handle = ctypes.CDLL(str(built.path("shared")))
     handle.kc_last_error.restype = ctypes.c_char_p
     return handle, built.path("shared")
 
 
-def launch(kernel: str, grid: tuple[int, int, int] = (1, 1, 1), block: tuple[int, int, int] = (64, 1, 1),
-           dynamic: int = 0) -> tuple[str, np.ndarray, np.ndarray]:
+def launch(
+    kernel: str, grid: tuple[int, int, int] = (1, 1, 1), block: tuple[int, int, int] = (64, 1, 1), dynamic: int = 0
+) -> tuple[str, np.ndarray, np.ndarray]:
     """The error message ("" when it ran) and both arrays."""
     handle, path = library()
     x = np.arange(256, dtype=np.float32)
