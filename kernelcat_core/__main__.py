@@ -174,7 +174,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     a = parser().parse_args(arguments)
     as_json = bool(getattr(a, "json", False))
     try:
-        report, text, status = a.run(a)
+        run: Callable[[argparse.Namespace], tuple[dict[str, Any], str, int]] = a.run
+        report, text, status = run(a)
     except KernelcatError as error:
         report, text, status = {"error": error.to_dict()}, str(error), 2
     except BrokenPipeError:

@@ -15,7 +15,7 @@ import django
 from celery import Celery
 from celery.signals import celeryd_init, worker_ready, worker_shutting_down
 from django.conf import settings
-from kombu import Queue
+from kombu.entity import Queue
 
 django.setup()
 

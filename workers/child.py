@@ -1,7 +1,7 @@
 """The program that runs the core for one job: a JSON spec on stdin, JSON events on stdout, one a line.
 
-Spec: {"kind", "target", "source", "shapes", "config", "options"}. Events: progress, trial, log, artifact, evidence, and
-at the end either finished {"ok", "outcome", "error", "best_source"} or failed {"error"}. It knows no database and no hub.
+Spec: {"kind", "target", "source", "shapes", "config", "options"}. Events: progress, trial, log, artifact, evidence,
+and at the end either finished {"ok", "outcome", "error", "best_source"} or failed {"error"}. It knows no hub.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import os
 import signal
 import sys
 import time
+import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -20,7 +21,7 @@ from kernelcat_core.errors import CODES, KernelcatError
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
-SUFFIXES = {"c": "c", "cpp": "cpp", "cuda": "cu"}
+SUFFIXES = {"c": "c", "c11": "c", "cpp": "cpp", "c++": "cpp", "cuda": "cu", "cuda c++": "cu"}
 Emit = Callable[..., None]
 Spec = dict[str, Any]
 Outcome = dict[str, Any]
@@ -138,7 +139,7 @@ def _source_name(facade: Any, spec: Spec) -> str:
     """`kernel.` and the ending of the target's language."""
     shown = facade.preview(spec["source"], [spec["target"]], spec["shapes"], stages=())
     language = shown["targets"][0]["language"] if shown["ok"] else ""
-    return f"kernel.{SUFFIXES.get(language, 'txt')}"
+    return f"kernel.{SUFFIXES.get(language.casefold(), 'txt')}"
 
 
 def _emit_artifact(emit: Emit, kind: str, name: str, text: str) -> None:
@@ -166,12 +167,10 @@ def main(facade_name: str) -> None:
     except KernelcatError as error:
         emit("failed", error=error.to_dict())
     except Exception as error:
-        import traceback
-
         traceback.print_exc()
-        failure = KernelcatError("KC-X002", f"The core failed: {type(error).__name__}: {error}",
-                                 hint="This is our fault, not your kernel's. Report it with the job's log.")  # fmt: skip
-        emit("failed", error=failure.to_dict())
+        said = f"The core failed: {type(error).__name__}: {error}"
+        hint = "This is our fault, not your kernel's. Report it with the job's log."
+        emit("failed", error=KernelcatError("KC-X002", said, hint=hint).to_dict())
 
 
 if __name__ == "__main__":

@@ -47,7 +47,9 @@ class CoreProcess:
             env=child_environment(),
             start_new_session=True,
         )
-        assert self._process.stdin and self._process.stdout and self._process.stderr
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        assert self._process.stderr is not None
         self._process.stdin.write(json.dumps(spec).encode())
         self._process.stdin.close()
         readers = [
@@ -87,7 +89,7 @@ class CoreProcess:
 
 
 def core_call(spec: dict[str, Any], seconds: float, facade: str = FACADE) -> Any:
-    """One call whose outcome is all that matters. Raises KernelcatError (KC-X008 too slow, KC-X012 died, or its own)."""
+    """One call whose outcome is all that matters. Raises KernelcatError: KC-X008 too slow, KC-X012 died, its own."""
     child = CoreProcess(spec, facade)
     deadline = time.monotonic() + seconds
     log: list[str] = []
@@ -102,7 +104,8 @@ def core_call(spec: dict[str, Any], seconds: float, facade: str = FACADE) -> Any
             if event["event"] == "failed":
                 raise KernelcatError(event["error"]["code"], event["error"]["message"], hint=event["error"]["hint"])
             if event["event"] == "exit":
-                raise KernelcatError("KC-X012", f"The core's process ended with status {event['status']}: {''.join(log[-5:])}")
+                said = "".join(log[-5:])
+                raise KernelcatError("KC-X012", f"The core's process ended with status {event['status']}: {said}")
             if event["event"] == "log":
                 log.append(event["text"])
         raise KernelcatError("KC-X008", f"The core did not answer within {seconds:g} s.")

@@ -13,8 +13,7 @@ from typing import Any
 import structlog
 from django.db import close_old_connections
 
-from webapp.hosts.selectors import serves
-from webapp.hosts.services import host_leave
+from webapp.hosts.capability import serves
 from webapp.jobs.port import JobPort
 from webapp.jobs.queue import queue_name
 from workers.core_process import core_call
@@ -64,7 +63,7 @@ def queues_of(targets: Sequence[dict[str, Any]]) -> list[str]:
         queue_name(target["target"], kind)
         for kind, measuring in kinds
         for target in targets
-        if serves(target, measuring)
+        if serves(target, measuring=measuring)
     ]
 
 
@@ -116,7 +115,7 @@ class Presence:
             except Exception:  # the hub or Redis is away for a moment: keep trying
                 log.exception("announce_failed")
             self._stopping.wait(BEAT_S)
-        host_leave(host_name())
+        self._port.leave(host_name())
 
 
 def _processor() -> str:

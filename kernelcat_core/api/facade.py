@@ -62,7 +62,7 @@ def _tensor(t: Tensor, workload: Mapping[str, int]) -> Report:
 
 def _preview_target(a: hops.Analysis, name: str, config: Mapping[str, int], stages: Sequence[str]) -> Report:
     try:
-        backend, target = resolve(name)
+        _, target = resolve(name)
         shown: Report = {"target": target.name, "label": target.label, "language": target.language,
                          "architecture": target.arch, "source": "", "tile": "", "entry": "", "launch": "", "config": {},
                          "knobs": [], "facts": [], "error": None, "source_digest": ""}

@@ -106,7 +106,7 @@ def kernel(formula: str, target: str = "c", *, shapes: Mapping[str, str] | None 
     if isinstance(library, Failure):
         raise KernelcatError(library.code, library.message, hint=library.hint)
     loaded = load(library.path("shared"), r.source.entry, threads or usable_cores())
-    rows = (Evidence(r.source.digest, r.target.name, r.target.arch, "", "", "", "rendered"),)
+    rows: tuple[Evidence, ...] = (Evidence(r.source.digest, r.target.name, r.target.arch, "", "", "", "rendered"),)
     if device.runs_as == "executed":
         rows += (Evidence(r.source.digest, r.target.name, r.target.arch, library.toolchain.label, "", "", "compiled"),)
     return Kernel(a, r, loaded, rows)

@@ -14,8 +14,10 @@ from kernelcat_core.errors import KernelcatError
 Language = Literal["c", "cuda", "ascendc"]
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
-_ENTRY = re.compile(r"""(?P<head>(?:extern\s+"C"\s+)?(?:(?:__global__|__aicore__|static|inline|__launch_bounds__\s*\([^)]*\))\s+)*)
-                        void\s+(?:__launch_bounds__\s*\([^)]*\)\s*)?(?P<name>[A-Za-z_]\w*)\s*\((?P<parameters>[^)]*)\)\s*\{""", re.VERBOSE)
+_ENTRY = re.compile(r"""
+    (?P<head>(?:extern\s+"C"\s+)?(?:(?:__global__|__aicore__|static|inline|__launch_bounds__\s*\([^)]*\))\s+)*)
+    void\s+(?:__launch_bounds__\s*\([^)]*\)\s*)?
+    (?P<name>[A-Za-z_]\w*)\s*\((?P<parameters>[^)]*)\)\s*\{""", re.VERBOSE)
 _ELLIPSIS = ("...", "…")
 
 

@@ -11,7 +11,6 @@ from kernelcat_core.target import Target
 _MANIFESTS = (
     "kernelcat_core.backends.c.manifest",
     "kernelcat_core.backends.cuda.manifest",
-    "kernelcat_core.backends.cuda.manifest",
     "kernelcat_core.backends.ascendc.manifest",
 )
 

@@ -29,7 +29,16 @@ C_TYPES: Mapping[str, str] = MappingProxyType({
     "bool": "bool"})
 
 _RESERVED = frozenset(
-    ["alignas", "alignof", "and", "asm", "auto", "bool", "break", "case", "catch", "char", "class", "const", "constexpr", "continue", "decltype", "default", "delete", "do", "double", "else", "enum", "explicit", "export", "extern", "false", "float", "for", "friend", "goto", "half", "if", "inline", "int", "int8_t", "int16_t", "int32_t", "int64_t", "long", "main", "mutable", "namespace", "new", "not", "nullptr", "operator", "or", "private", "protected", "public", "register", "restrict", "return", "short", "signed", "sizeof", "size_t", "static", "struct", "switch", "template", "this", "throw", "true", "try", "typedef", "typename", "uint8_t", "uint16_t", "uint32_t", "uint64_t", "union", "unsigned", "using", "virtual", "void", "volatile", "while", "xor", "NULL", "NAN", "INFINITY", "I"])
+    [
+        "alignas", "alignof", "and", "asm", "auto", "bool", "break", "case", "catch", "char", "class", "const",
+        "constexpr", "continue", "decltype", "default", "delete", "do", "double", "else", "enum", "explicit",
+        "export", "extern", "false", "float", "for", "friend", "goto", "half", "if", "inline", "int", "int8_t",
+        "int16_t", "int32_t", "int64_t", "long", "main", "mutable", "namespace", "new", "not", "nullptr",
+        "operator", "or", "private", "protected", "public", "register", "restrict", "return", "short", "signed",
+        "sizeof", "size_t", "static", "struct", "switch", "template", "this", "throw", "true", "try", "typedef",
+        "typename", "uint8_t", "uint16_t", "uint32_t", "uint64_t", "union", "unsigned", "using", "virtual", "void",
+        "volatile", "while", "xor", "NULL", "NAN", "INFINITY", "I",
+    ])
 
 
 @dataclass(frozen=True)
@@ -70,7 +79,10 @@ _UNARY = {"neg": "-", "not": "!", "not_bits": "~"}
 _PRIMARY, _PREFIX, _TERNARY = 15, 14, 3
 
 # Calls: "op.kind" or "op"; {f} is "f" for f32 and "" for f64, {t} the dtype's name. Names kc_* come from HELPERS.
-_LIBM = ["exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "cbrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "floor", "ceil", "trunc", "rint"]
+_LIBM = [
+    "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "cbrt", "sin", "cos", "tan", "asin", "acos",
+    "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "floor", "ceil", "trunc", "rint",
+]
 _CALLS: dict[str, str] = {
     **{f"{n}.f": n + "{f}({0})" for n in _LIBM},
     **{f"{n}.f": n + "{f}({0}, {1})" for n in ("fmod", "pow", "atan2", "hypot", "copysign", "fmin", "fmax")},

@@ -30,6 +30,10 @@ _FOLDS = {"add": "sum", "max": "max", "min": "min"}
 
 
 def lower_map(ctx: Context, s: Map) -> list[Stmt]:
+    """tiles = values, element by element; nothing where the tile shares its source's buffer."""
+    if s.tiles[0] in ctx.aliases:
+        return []
+
     def emit(lane: str, start: Expr, count: Expr, row: Expr | None) -> list[Stmt]:
         code = ctx.code(lane, start, count, row)
         roots = [code.prepare(v) for v in s.values]

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from kernelcat_core.codegen.dma_ast import Branch, Buffer, Declare, Loop, Memory, Stmt, View
+from kernelcat_core.codegen.dma_ast import (
+    Block,
+    Branch,
+    Buffer,
+    CopyIn,
+    Declare,
+    Loop,
+    Memory,
+    Put,
+    Queue,
+    Stmt,
+    Vector,
+    View,
+)
 from kernelcat_core.codegen.dma_table import Table
 from kernelcat_core.codegen.dma_temps import Temps
 from kernelcat_core.codegen.dma_value import Place
 from kernelcat_core.codegen.dma_vector import VectorCode
 from kernelcat_core.dtypes import I64
-from kernelcat_core.ir.expr import ONE, ZERO, Const, Expr, Op, Var, add, ceil_div, index, loads, mul, op, sub
-from kernelcat_core.ir.tile import Copy, For, Lane, Map, Mma, Reduce, Tile, TileProgram, statements
+from kernelcat_core.ir.expr import ONE, ZERO, Const, Expr, Load, Op, Var, add, ceil_div, index, loads, mul, op, sub
+from kernelcat_core.ir.tile import Copy, For, If, Lane, Map, Mma, Reduce, Tile, TileProgram, statements
 from kernelcat_core.ir.tile import Stmt as TileStmt
 
 
@@ -36,6 +49,7 @@ class Context:
         self.lets: dict[str, Expr] = {}
         self.waits: dict[str, tuple[Stmt, ...]] = {}
         self.names: dict[str, int] = {}
+        self.aliases = _copied_tiles(self.program)
         self._place_tiles()
 
     # ---- tiles
@@ -53,7 +67,7 @@ class Context:
         }
         left = self.memory.queue_buffers
         for t in self.program.tiles:
-            if not t.shape:
+            if not t.shape or t.name in self.aliases:
                 continue
             pitch = self._pitch(t)
             elements = _round(
@@ -69,6 +83,7 @@ class Context:
             left -= slots if queued else 0
             self.buffers[t.name] = Buffer(t.name, t.dtype, elements, "in" if queued else "calc", slots)
             self.rooms[t.name] = _Room(t.name, pitch)
+        self.rooms |= {name: self.rooms[source] for name, source in self.aliases.items()}
 
     def _pitch(self, t: Tile) -> int:
         return (
@@ -110,7 +125,7 @@ class Context:
     def view(self, tile: str, row: Expr | None, start: Expr) -> View:
         room = self.rooms[tile]
         base = ZERO if row is None else mul(row, index(room.pitch))
-        return View(room.buffer, self.buffers[tile].dtype, add(base, start))
+        return View(room.buffer, self.program.tile[tile].dtype, add(base, start))
 
     def positive(self, extent: Expr) -> bool:
         """Whether an extent is known to be positive: a constant, or what is left of an axis in a block of its loop."""
@@ -158,8 +173,29 @@ class Context:
             size = Declare(count.name, I64, op("min", index(self.chunk), sub(n, start)))
             body = [Loop(start.name, ZERO, n, index(self.chunk), (size, *inner))]
         if row is not None:
-            body = [Loop(lanes[0].name, ZERO, extents[0], ONE, tuple(body))]
+            rows = {name for name, room in self.rooms.items() if len(self.program.tile[name].shape) == 2}
+            apart = all(name in rows for name in _written(tuple(body)))  # nothing but this row is written
+            body = [Loop(lanes[0].name, ZERO, extents[0], ONE, tuple(body), apart)]
         return before + self.guarded(lanes, body)
+
+
+def _written(body: tuple[Stmt, ...]) -> Iterator[str]:
+    """Buffers that statements write; queue steps count as writes."""
+    for s in body:
+        match s:
+            case Vector():
+                yield s.target.buffer
+                if s.work is not None:
+                    yield s.work.buffer
+            case Put() | CopyIn():
+                yield s.target.buffer
+            case Queue():
+                yield s.buffer
+            case Loop() | Block():
+                yield from _written(s.body)
+            case Branch():
+                yield from _written(s.body)
+                yield from _written(s.otherwise)
 
 
 def _round(n: int, unit: int) -> int:
@@ -176,6 +212,33 @@ def _writes(s: TileStmt) -> tuple[str, ...]:
         case Mma():
             return (s.c,)
     return ()
+
+
+def _copied_tiles(program: TileProgram) -> dict[str, str]:
+    """Tile -> the tile that it is a copy of, where neither is written after that Map: both can share a buffer."""
+    found: dict[str, str] = {}
+    writers = [(set(_writes(s)) | {t for inner in _inside(s) for t in _writes(inner)}) for s in program.body]
+    fetched = {s.tile for s in statements(program.body) if isinstance(s, Copy)}
+    for k, s in enumerate(program.body):
+        if not (isinstance(s, Map) and s.lanes and len(s.tiles) == 1 and isinstance(s.values[0], Load)):
+            continue
+        to, source = s.tiles[0], s.values[0].tensor
+        root = found.get(source, source)
+        alone = not any(to in w for j, w in enumerate(writers) if j != k)
+        settled = not any({root, source} & w for w in writers[k:])
+        same = (
+            program.tile[to].dtype == program.tile[root].dtype
+            and program.tile[to].shape == program.tile[root].shape
+        )
+        if alone and settled and same and root not in fetched:
+            found[to] = root
+    return found
+
+
+def _inside(s: TileStmt) -> Iterator[TileStmt]:
+    """The statements of a block statement."""
+    if isinstance(s, For | If):
+        yield from statements(s.body)
 
 
 def _dividends(extent: Expr, left: Expr, var: Var, block: int) -> list[Expr]:

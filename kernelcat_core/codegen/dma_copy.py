@@ -104,6 +104,8 @@ def lower_store(ctx: Context, s: Store) -> list[Stmt]:
     before: list[Stmt] = []
     if not s.lanes:
         body = _store_one(ctx, s, tensor.dtype)
+    elif _is_whole(ctx, s, tensor.dtype):
+        body = _store_tile(ctx, s)
     elif s.is_box and not any(n.index for n in loads(s.offset)):
         body = ctx.over(
             s.lanes,
@@ -118,6 +120,34 @@ def lower_store(ctx: Context, s: Store) -> list[Stmt]:
         return body
     before, where = ctx.uniform(s.where)
     return [*before, Branch(where, tuple(body))]
+
+
+def _is_whole(ctx: Context, s: Store, dtype: DType) -> bool:
+    """Whether a store copies rows of a plain buffer as they are: then the copy pipe can take them from there."""
+    if not (
+        len(s.lanes) == 2
+        and s.is_box
+        and isinstance(s.value, Load)
+        and not any(n.index for n in loads(s.offset))
+    ):
+        return False
+    return (
+        bool(s.value.index)
+        and s.value.dtype == dtype
+        and ctx.buffers[ctx.rooms[s.value.tensor].buffer].role == "calc"
+    )
+
+
+def _store_tile(ctx: Context, s: Store) -> list[Stmt]:
+    """Copy out all rows of a rank-2 tile at once."""
+    assert isinstance(s.value, Load)
+    before, offset = ctx.uniform(substitute(s.offset, {lane.name: ZERO for lane in s.lanes}))
+    stride = lane_stride(s.offset, s.lanes[0])
+    assert stride is not None
+    source = ctx.view(s.value.tensor, None, ZERO)
+    pitch = ctx.rooms[s.value.tensor].pitch
+    rows, columns = (lane.extent for lane in s.lanes)
+    return [*before, *ctx.guarded(s.lanes, [CopyOut(s.tensor, offset, source, rows, columns, stride, pitch)])]
 
 
 def _store_chunk(

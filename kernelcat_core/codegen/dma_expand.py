@@ -42,10 +42,10 @@ def _expm1(x: Expr) -> Expr:
 
 
 def _log1p(x: Expr) -> Expr:
-    """With u = 1 + x: log(u) * x / (u - 1), which corrects the rounding of u (W. Kahan)."""
+    """With u = 1 + x: log(u) * (x / (u - 1)), which corrects the rounding of u (W. Kahan)."""
     one = _number(1.0, x)
     u = op("add", x, one)
-    value = op("div", op("mul", op("log", u), x), op("sub", u, one))
+    value = op("mul", op("log", u), op("div", x, op("sub", u, one)))
     value = op("where", op("eq", u, _number(math.inf, x)), u, value)
     return op("where", op("eq", u, one), x, value)
 

@@ -7,7 +7,7 @@ order for the pipes that they connect. Loops are analysed until their entry fact
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from kernelcat_core.codegen.dma_ast import (
     Assign,
@@ -61,7 +61,9 @@ def _run(
             out += syncs
         match s:
             case Loop():
-                s, facts = _loop(s, facts, keys, roles)
+                made, facts = _loop(s, facts, keys, roles)
+                out += made
+                continue
             case Branch():
                 yes, after_yes = _run(s.body, facts, keys, roles)
                 no, after_no = _run(s.otherwise, facts, keys, roles)
@@ -75,20 +77,53 @@ def _run(
     return tuple(out), facts
 
 
-def _loop(s: Loop, facts: Facts, keys: Mapping[str, str], roles: Mapping[str, str]) -> tuple[Loop, Facts]:
-    entry = facts
+def _loop(s: Loop, facts: Facts, keys: Mapping[str, str], roles: Mapping[str, str]) -> tuple[list[Stmt], Facts]:
+    """The loop, after the Syncs that only its first iteration would need."""
+    first, _ = _run(s.body, facts, keys, roles)
+    wanted = _syncs(first)
+    inner, _ = _fixed(s, _apply(facts, wanted), keys, roles)
+    hoisted = wanted - _syncs(inner)
+    entry = _apply(facts, hoisted)
+    inner, leave = _fixed(s, entry, keys, roles)
+    loop = Loop(s.var, s.start, s.stop, s.step, inner, s.independent)
+    return [*(Sync(*pair) for pair in sorted(hoisted)), loop], entry | leave
+
+
+def _fixed(
+    s: Loop, entry: Facts, keys: Mapping[str, str], roles: Mapping[str, str]
+) -> tuple[tuple[Stmt, ...], Facts]:
+    """The body for entry facts that hold before every iteration."""
     while True:
         inner, leave = _run(s.body, entry, keys, roles)
         if s.independent or leave <= entry:
-            return Loop(s.var, s.start, s.stop, s.step, inner, s.independent), entry | leave
+            return inner, entry | leave
         entry |= leave
 
 
+def _syncs(body: tuple[Stmt, ...]) -> frozenset[tuple[Pipe, Pipe]]:
+    """Every (before, after) of the Syncs in a body, however deep."""
+    found: set[tuple[Pipe, Pipe]] = set()
+    for s in body:
+        if isinstance(s, Sync):
+            found.add((s.before, s.after))
+        elif isinstance(s, Loop | Block):
+            found |= _syncs(s.body)
+        elif isinstance(s, Branch):
+            found |= _syncs(s.body) | _syncs(s.otherwise)
+    return frozenset(found)
+
+
+def _apply(facts: Facts, pairs: Iterable[tuple[Pipe, Pipe]]) -> Facts:
+    """What is left after Syncs. What the scalar unit has waited for is over for everything that it issues later."""
+    for before, after in pairs:
+        facts = frozenset(f for f in facts if f[1] != before or (after != "S" and f[3] != after))
+    return facts
+
+
 def _step(facts: Facts, a: _Access) -> tuple[Facts, list[Stmt]]:
+    """The Syncs that an access needs, and the facts after it."""
     sources = {f[1] for f in facts if f[3] == a.pipe and (f[0] in a.writes or (f[2] and f[0] in a.reads))}
-    for source in sources:
-        # What the scalar unit has waited for is over for everything that it issues later.
-        facts = frozenset(f for f in facts if f[1] != source or (a.pipe != "S" and f[3] != a.pipe))
+    facts = _apply(facts, [(source, a.pipe) for source in sources])
     fresh = {
         (b, a.pipe, wrote, p)
         for wrote, touched in ((False, a.reads), (True, a.writes))

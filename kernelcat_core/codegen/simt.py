@@ -27,8 +27,9 @@ from kernelcat_core.codegen.simt_ast import (
     Variable,
     used_names,
 )
-from kernelcat_core.codegen.simt_layout import Layout
+from kernelcat_core.codegen.simt_layout import Layout, div, rem
 from kernelcat_core.dtypes import BF16, BOOL, F16, F32, I64
+from kernelcat_core.errors import KernelcatError
 from kernelcat_core.ir.expr import Const, Expr, Load, Op, Var, cast, conjunction, index, loads, op, transform
 from kernelcat_core.ir.tile import (
     Copy,
@@ -110,6 +111,9 @@ class Lowering:
         self.slots: dict[str, Expr] = {}
         self.layouts: dict[tuple[int, ...], Layout] = {}
         self.warps: layouts.WarpGrid | None = None
+        self.warp, self.lane = Var(self.fresh("warp")), Var(self.fresh("lane"))
+        self.places: dict[str, Expr] = {}
+        self.facts: dict[str, Node] = {}
         self.threads = self._place()
         self.double_buffered = self._buffers()
         self._contents: dict[int, tuple[Group | Stmt, ...]] = {}
@@ -138,19 +142,33 @@ class Lowering:
     def _place(self) -> int:
         """Threads of a block, and the layout of each tile shape."""
         products = [s for s in statements(self.program.body) if isinstance(s, Mma)]
-        threads = self.program.threads or DEFAULT_THREADS
+        threads = self._row_threads()
+        grids = {self._warp_grid(s) for s in products}
+        self.warps = grids.pop() if len(grids) == 1 else None
         for s in products:
             shape = (s.m.capacity, s.n.capacity)
-            self.warps = self._warp_grid(s) if len({(p.m.capacity, p.n.capacity) for p in products}) == 1 else None
             if self.warps is not None:
                 loops = (self.fresh("mi"), self.fresh("ni"), self.fresh("e"))
-                self.layouts[shape], threads = layouts.fragments(self.warps, self.thread, loops), self.warps.threads
+                self.layouts[shape] = layouts.fragments(self.warps, self.warp, self.lane, loops)
+                self.places = {self.warp.name: div(self.thread, 32), self.lane.name: rem(self.thread, 32)}
+                threads = self.warps.threads
             elif not self.layouts:
-                self.layouts[shape], threads = layouts.block(shape, self.thread, (self.fresh("i"), self.fresh("j")))
+                ty, tx = Var(self.fresh("ty")), Var(self.fresh("tx"))
+                loops2 = (self.fresh("i"), self.fresh("j"))
+                self.layouts[shape], (down, across) = layouts.block(shape, ty, tx, loops2)
+                self.places = {ty.name: div(self.thread, across), tx.name: rem(self.thread, across)}
+                threads = down * across
         for t in self.program.tiles:
             if t.shape and t.name not in self.operands and t.shape not in self.layouts:
                 self.layouts[t.shape] = self._layout(t.shape, threads)
         return threads
+
+    def _row_threads(self) -> int:
+        """The threads that the schedule asks for, but no warp without an element."""
+        widest = max(
+            (lane.capacity for s in statements(self.program.body) for lane in getattr(s, "lanes", ())), default=1
+        )
+        return min(self.program.threads or DEFAULT_THREADS, -(-widest // 32) * 32)
 
     def _layout(self, shape: tuple[int, ...], threads: int) -> Layout:
         if len(shape) == 1:
@@ -172,24 +190,31 @@ class Lowering:
         """Declare the operands' arrays; two slots each when they fit. Gives whether they do."""
         for slots in (2, 1):
             self.shared = {t.name: self._operand(t, slots) for t in self.program.tiles if t.name in self.operands}
-            if sum(s.nbytes for s in self.shared.values()) <= self.limits.shared_bytes:
+            needed = sum(s.nbytes for s in self.shared.values())
+            if needed <= self.limits.shared_bytes:
                 return slots == 2
-        return False
+        raise KernelcatError(
+            "KC-R001",
+            f"the operands of {self.program.name} take {needed} bytes of shared memory; a block has {self.limits.shared_bytes}",
+            hint="choose smaller blocks (BM, BN, BK)",
+        )
 
     def _operand(self, t: Tile, slots: int) -> Shared:
         """a is kept k-major for the FMA loop, so that a thread's rows are neighbours; padding spreads banks."""
         rows, columns = t.shape
         pad = 8 if self.warps is not None else 4
-        is_a = self.operands[t.name].a == t.name
-        shape = (columns, rows + pad) if is_a and self.warps is None else (rows, columns + pad)
+        shape = (columns, rows + pad) if self.contiguous_lane(t.name) == 0 else (rows, columns + pad)
         return Shared(t.name, t.dtype, (slots, *shape))
+
+    def contiguous_lane(self, name: str) -> int:
+        """Which of an operand's lanes runs through neighbouring elements of its shared array."""
+        return 0 if self.operands[name].a == name and self.warps is None else 1
 
     def place(self, name: str, coordinates: tuple[Expr, ...]) -> Load:
         """Element of an operand's shared array, in the slot that is current."""
         t = self.program.tile[name]
-        is_a = self.operands[name].a == name
         y, x = coordinates
-        at = (x, y) if is_a and self.warps is None else (y, x)
+        at = (x, y) if self.contiguous_lane(name) == 0 else (y, x)
         return Load(name, (self.slots.get(name, index(0)), *at), t.dtype)
 
     def grouped(self, body: tuple[Stmt, ...]) -> tuple[Group | Stmt, ...]:
@@ -271,7 +296,9 @@ class Lowering:
 
     def kernel(self) -> Kernel:
         body, _ = self.block(self.plan, Traffic())
-        top: list[Node] = []
+        used = used_names(body)
+        top: list[Node] = [Define(n, I64, e) for n, e in self.places.items() if n in used]
+        top += self.facts.values()
         for t in self.program.tiles:
             if not t.shape:
                 top.append(Variable(t.name, t.dtype))

@@ -89,10 +89,20 @@ class Barrier:
 
 @dataclass(frozen=True)
 class AsyncCopy:
-    """Start to copy one element from a tensor to a shared array (4 or 8 bytes)."""
+    """Start to copy `count` neighbouring elements (4, 8 or 16 bytes) from a tensor to a shared array."""
 
     place: Load
     source: Load
+    count: int = 1
+
+
+@dataclass(frozen=True)
+class Aligned:
+    """The constant `name` (bool): whether a tensor's address is a multiple of `bytes`."""
+
+    name: str
+    tensor: str
+    bytes: int
 
 
 @dataclass(frozen=True)
@@ -147,6 +157,7 @@ Node = (
     | Branch
     | Barrier
     | AsyncCopy
+    | Aligned
     | AsyncCommit
     | AsyncWait
     | Swap

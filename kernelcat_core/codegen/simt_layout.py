@@ -98,10 +98,9 @@ def split(capacity: int) -> Split:
     return Split(parts, -(-capacity // parts))
 
 
-def block(shape: tuple[int, int], thread: Expr, loops: tuple[str, str]) -> tuple[Layout, int]:
-    """Rank 2 for FMA contractions: each thread owns a small rectangle. Gives the layout and the threads of the block."""
+def block(shape: tuple[int, int], ty: Expr, tx: Expr, loops: tuple[str, str]) -> tuple[Layout, tuple[int, int]]:
+    """Rank 2 for FMA contractions: thread (ty, tx) owns a small rectangle. Gives the layout and the threads (down, across)."""
     y, x = split(shape[0]), split(shape[1])
-    ty, tx = div(thread, x.parts), rem(thread, x.parts)
     layout = Layout(
         ((loops[0], y.items), (loops[1], x.items)),
         (y.coordinate(ty, loops[0]), x.coordinate(tx, loops[1])),
@@ -110,7 +109,7 @@ def block(shape: tuple[int, int], thread: Expr, loops: tuple[str, str]) -> tuple
         x.parts,
         tx,
     )
-    return layout, y.parts * x.parts
+    return layout, (y.parts, x.parts)
 
 
 @dataclass(frozen=True)
@@ -126,6 +125,10 @@ class WarpGrid:
     def threads(self) -> int:
         return 32 * self.down * self.across
 
+    def corner(self, warp: Expr) -> tuple[Expr, Expr]:
+        """Where a warp's part of the block starts."""
+        return mul(div(warp, self.across), index(self.rows)), mul(rem(warp, self.across), index(self.columns))
+
 
 def warp_grid(shape: tuple[int, int], depth: int) -> WarpGrid | None:
     """How warps tile a block; None when the shape is no multiple of what the instruction takes (16 x 16 x 16 here)."""
@@ -136,11 +139,9 @@ def warp_grid(shape: tuple[int, int], depth: int) -> WarpGrid | None:
     return WarpGrid(down, across, shape[0] // down, shape[1] // across)
 
 
-def fragments(grid: WarpGrid, thread: Expr, loops: tuple[str, str, str]) -> Layout:
+def fragments(grid: WarpGrid, warp: Expr, lane: Expr, loops: tuple[str, str, str]) -> Layout:
     """Rank 2 for tensor cores: the accumulator layout of mma.m16n8k16 as the PTX ISA documents it."""
-    warp, lane = div(thread, 32), rem(thread, 32)
-    top = mul(div(warp, grid.across), index(grid.rows))
-    left = mul(rem(warp, grid.across), index(grid.columns))
+    top, left = grid.corner(warp)
     mi, ni, e = (Var(name) for name in loops)
     y = add(add(add(top, mul(mi, index(16))), div(lane, 4)), mul(div(e, 2), index(8)))
     x = add(add(add(left, mul(ni, index(8))), mul(rem(lane, 4), index(2))), rem(e, 2))

@@ -6,14 +6,14 @@ barrier a step says that the copies have arrived and that the slot to be filled 
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kernelcat_core.codegen import simt_fill
 from kernelcat_core.codegen.simt_ast import (
     Assign,
     AsyncCommit,
-    AsyncCopy,
     AsyncWait,
     Barrier,
     Branch,
@@ -24,16 +24,15 @@ from kernelcat_core.codegen.simt_ast import (
     Node,
     Registers,
     Repeat,
+    used_names,
 )
 from kernelcat_core.codegen.simt_layout import WarpGrid, div, rem
 from kernelcat_core.dtypes import I64, U32
-from kernelcat_core.ir.expr import Expr, Load, Op, Var, add, cast, index, mul, op
+from kernelcat_core.ir.expr import Expr, Load, Var, add, cast, index, mul, op, variables
 from kernelcat_core.ir.tile import Copy, For, Let, Mma, Stmt, Wait
 
 if TYPE_CHECKING:
     from kernelcat_core.codegen.simt import Lowering, Traffic
-
-ASYNC_BYTES = (4, 8)  # element sizes that cp.async takes
 
 
 @dataclass(frozen=True)
@@ -49,69 +48,61 @@ def staged(s: For, operands: Container[str]) -> Parts | None:
     """The parts of a loop that fills operands first and uses them then; None when it is not of that form."""
     lets: list[Let] = []
     copies: list[Copy] = []
-    for number, inner in enumerate(s.body):
+    first = next((k for k, x in enumerate(s.body) if not _prepares(x, operands)), len(s.body))
+    for inner in s.body[:first]:
         if isinstance(inner, Let):
             lets.append(inner)
-        elif isinstance(inner, Copy) and inner.tile in operands:
+        elif isinstance(inner, Copy):
             copies.append(inner)
-        elif not isinstance(inner, Wait):
-            break
-    else:
-        return None
-    rest = s.body[number:]
+    rest = s.body[first:]
     refilled = any(isinstance(x, Copy) and x.tile in operands for x in rest)
-    return Parts(tuple(lets), tuple(copies), rest) if copies and not refilled else None
+    return Parts(tuple(lets), tuple(copies), rest) if copies and rest and not refilled else None
+
+
+def _prepares(s: Stmt, operands: Container[str]) -> bool:
+    return isinstance(s, Let | Wait) or (isinstance(s, Copy) and s.tile in operands)
 
 
 def pipelined(low: Lowering, s: For, parts: Parts, traffic: Traffic) -> tuple[list[Node], Traffic]:
     """Turn `step` fills the slot of iteration `step` and computes iteration `step` - 1."""
-    from kernelcat_core.codegen.simt import Group
     from kernelcat_core.codegen.simt import Traffic as Clean
 
     step = Var(low.named((id(s), "step"), "step"))
     extent = low.read(s.extent, (), ())
     tiles = [c.tile for c in parts.copies]
     low.slots.update({t: rem(Var(s.var), 2) for t in tiles})
-    lets = [Define(x.name, I64, low.read(x.value, (), ())) for x in parts.lets]
-    fetch: list[Node] = [Define(s.var, I64, step), *lets]
+    fetch: list[Node] = []
     asynchronous = False
     for c in parts.copies:
-        tile = low.program.tile[c.tile]
-        if tile.dtype.itemsize in ASYNC_BYTES:
-            asynchronous = True
-            fetch += _async_fill(low, c)
-        else:
-            fetch += low.group(Group(c.lanes, (c,)))
+        nodes, waits = simt_fill.fill(low, c)
+        fetch += nodes
+        asynchronous |= waits
     if asynchronous:
         fetch.append(AsyncCommit())
     body, after = low.block(low.grouped(parts.rest), Clean())
-    compute = (Define(s.var, I64, add(step, index(-1))), *lets, *body)
+    lets = [Define(x.name, I64, low.read(x.value, (), ())) for x in parts.lets]
+    before = Define(s.var, I64, step), Define(s.var, I64, add(step, index(-1)))
+    fetch, compute = ([at, *_needed(lets, nodes), *nodes] for at, nodes in zip(before, (fetch, body), strict=True))
     for t in tiles:
         del low.slots[t]
     turn: tuple[Node, ...] = (
         *((AsyncWait(0),) if asynchronous else ()),
         Barrier(),
         Branch(op("lt", step, extent), tuple(fetch)),
-        Branch(op("gt", step, index(0)), compute),
+        Branch(op("gt", step, index(0)), tuple(compute)),
     )
     return [Loop(step.name, add(extent, index(1)), turn)], after.either(Clean(read=frozenset(tiles)))
 
 
-def _async_fill(low: Lowering, c: Copy) -> list[Node]:
-    """Like a group of this copy alone, but elements inside start an asynchronous copy."""
-    from kernelcat_core.codegen.simt import Group
-
-    layout = low.group_layout(Group(c.lanes, (c,)))
-    dtype = low.program.tile[c.tile].dtype
-    place = low.element(c.tile, (), c.lanes)
-    assert isinstance(place, Load)
-    start = AsyncCopy(place, Load(c.tensor, (low.read(c.offset, layout.items, c.lanes),), dtype))
-    body: tuple[Node, ...] = (start,)
-    if c.where is not None:
-        value = low.loaded(c, layout.items, c.lanes)
-        assert isinstance(value, Op)
-        body = (Branch(value.args[0], (start,), (Assign(place, value.args[2]),)),)
-    return low.over(layout, c.lanes, body, (low.zero(c.tile, c.lanes),), low.unrolling(Group(c.lanes, (c,))))
+def _needed(lets: list[Define], nodes: Iterable[Node]) -> list[Define]:
+    """Those of `lets` that `nodes`, or later ones of them, use."""
+    used = set(used_names(nodes))
+    kept: list[Define] = []
+    for x in reversed(lets):
+        if x.name in used:
+            used |= variables(x.value)
+            kept.insert(0, x)
+    return kept
 
 
 def multiply(low: Lowering, s: Mma) -> list[Node]:
@@ -142,7 +133,7 @@ def multiply(low: Lowering, s: Mma) -> list[Node]:
 def _by_element(low: Lowering, s: Mma) -> list[Node]:
     """Any layout: one sum over k an element."""
     layout = low.layout((s.m.capacity, s.n.capacity))
-    c, a, b = (low.program.tile[n] for n in (s.c, s.a, s.b))
+    c = low.program.tile[s.c]
     k = Var(low.named("k", "k"))
     factors = (cast(low.place(s.a, (s.m.var, k)), c.dtype), cast(low.place(s.b, (k, s.n.var)), c.dtype))
     target = Load(c.name, layout.items, c.dtype)
@@ -156,8 +147,8 @@ def _tensor_cores(low: Lowering, s: Mma, grid: WarpGrid) -> list[Node]:
     (mi, rows), (ni, columns), _ = layout.loops
     at_mi, at_ni, _ = layout.items
     dtype = low.program.tile[s.a].dtype
-    warp, lane = div(low.thread, 32), rem(low.thread, 32)
-    top, left = mul(div(warp, grid.across), index(grid.rows)), mul(rem(warp, grid.across), index(grid.columns))
+    lane = low.lane
+    top, left = grid.corner(low.warp)
     kk, nj = Var(low.named("kk", "kk")), Var(low.named("nj", "nj"))
     fa, fb = low.named("fa", "fa"), low.named("fb", "fb")
     depth = mul(kk, index(16)) if s.k.capacity > 16 else index(0)

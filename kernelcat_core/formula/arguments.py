@@ -17,6 +17,7 @@ from kernelcat_core.formula.values import Value, fold_binary, free_indices, lite
 if TYPE_CHECKING:
     from kernelcat_core.formula.lower import Lowering
 
+_ITEMS = 64
 _FOLD = {"+": "add", "-": "sub", "*": "mul", "/": "div", "//": "floordiv", "%": "mod", "**": "pow"}
 
 
@@ -56,14 +57,14 @@ def _match(node: Call, entry: Operator) -> dict[str, Any]:
     else:
         if len(node.args) > len(entry.parameters):
             raise _wrong(node, entry, f"{entry.name} takes {len(entry.parameters)} arguments, got {len(node.args)}")
-    for k in node.keywords:
-        name = dict(entry.renames).get(k.name, k.name)
+    for word in node.keywords:
+        name = dict(entry.renames).get(word.name, word.name)
         if entry.parameter(name) is None:
-            raise KernelcatError("KC-F005", f"{entry.name} has no argument '{k.name}'", span=k.span,
-                                 hint=closest(k.name, [p.name for p in entry.parameters]) or entry.signature)
+            raise KernelcatError("KC-F005", f"{entry.name} has no argument '{word.name}'", span=word.span,
+                                 hint=closest(word.name, [p.name for p in entry.parameters]) or entry.signature)
         if name in given:
-            raise KernelcatError("KC-F005", f"argument '{name}' is given twice", span=k.span, hint=entry.signature)
-        given[name] = k.value
+            raise KernelcatError("KC-F005", f"argument '{name}' is given twice", span=word.span, hint=entry.signature)
+        given[name] = word.value
     return given
 
 
@@ -148,6 +149,8 @@ def _several(node: Call, entry: Operator, p: Parameter, given: Any, bound: Bound
         items = items[0].items
     if not items:
         raise _wrong(node, entry, f"{entry.name} needs tensors")
+    if len(items) > _ITEMS:
+        raise KernelcatError("KC-F003", f"more than {_ITEMS} tensors", span=node.span, hint="do it in several steps")
     found: list[Tensor] = []
     for k, item in enumerate(items):
         name = f"{p.name}{k}"
@@ -165,6 +168,8 @@ def static(node: Node, entry: Operator) -> Any:
         case Number() | Text():
             return node.value
         case Sequence():
+            if len(node.items) > _ITEMS:
+                raise KernelcatError("KC-F003", f"more than {_ITEMS} items", span=node.span, hint="use a shorter tuple")
             return tuple(static(i, entry) for i in node.items)
         case Name(id="None"):
             return None

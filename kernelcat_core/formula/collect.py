@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from kernelcat_core.errors import KernelcatError
 from kernelcat_core.formula.indexing import guard, index_expression
-from kernelcat_core.formula.operators.definition import REGISTRY
 from kernelcat_core.formula.ranges import Use, Uses
 from kernelcat_core.formula.syntax import Binder, Call, Name, Node, Reduce, Slice, Subscript, parts
 from kernelcat_core.formula.values import Value
@@ -56,8 +55,6 @@ class Collector:
                 both = guard(condition, names) is not None
                 self.walk(a, names, mentioned, guarded or both)
                 self.walk(b, names, mentioned, guarded or both)
-            case Call() if node.name in REGISTRY and not REGISTRY[node.name].elementwise:
-                return
             case Subscript():
                 self.subscript(node, names, mentioned, guarded)
             case _:

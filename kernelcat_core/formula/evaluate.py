@@ -26,7 +26,7 @@ from kernelcat_core.formula.syntax import (
     Text,
     Unary,
 )
-from kernelcat_core.formula.values import Value, at, convert, literal, strong, type_error
+from kernelcat_core.formula.values import Value, at, convert, literal, strong, to_bool, type_error, widen
 from kernelcat_core.ir.expr import (
     ZERO,
     Const,
@@ -176,7 +176,7 @@ def _cast(node: Call, low: Lowering, c: Context) -> Value:
             raise type_error(f"{value} has no {dtype} value", node.span, "")
         v = literal(int(value))
     if dtype == BOOL and not v.weak:
-        return Value(reducers.to_bool(v), v.axes)
+        return Value(to_bool(v), v.axes)
     return Value(convert(v.expr, dtype, v.weak, low.place(node.span)), v.axes)
 
 
@@ -222,7 +222,7 @@ def first_true(node: Call, low: Lowering, c: Context) -> Value:
     exprs = [at(v, tuple(a.var for a in names)) if v.rank else v.expr for v in aligned]
     shape = (*(a.size for a in names[:-1]), Const(count, I64))
     select = Select(Tensor("", SELECT_DTYPE, shape), names[:-1], names[-1], Const(count, I64),
-                    reducers.to_bool(Value(exprs[0])), exprs[1] if len(exprs) > 1 else None)
+                    to_bool(Value(exprs[0])), exprs[1] if len(exprs) > 1 else None)
     return low.builder.value_of(low.builder.add(select, low.label))
 
 
@@ -332,7 +332,7 @@ def _logsumexp(body: Expr, over: tuple[Axis, ...], axes: tuple[Axis, ...], low: 
     """max + log(sum(exp(x - max))), where an infinite or NaN maximum is not subtracted."""
     dtype = body.dtype if body.dtype.is_float else F32
     wide = F32 if dtype in (F16, BF16) else dtype
-    body = reducers.widen(body, wide) if body.dtype.is_float else convert(body, wide, False, Span(0, 0))
+    body = widen(body, wide) if body.dtype.is_float else convert(body, wide, False, Span(0, 0))
     greatest = low.builder.reduce(axes, over, monoid("max", wide), (body,), None, f"{label}_max")
     shift = op("where", op("isfinite", greatest), greatest, Const(0.0, wide))
     total = low.builder.reduce(axes, over, monoid("sum", wide), (op("exp", op("sub", body, shift)),), None, f"{label}_sum")

@@ -32,7 +32,7 @@ def index_expression(node: Node, names: Mapping[str, Expr], inside: bool = True)
             return e if e is None or node.op == "+" else op("neg", e)
         case Binary():
             name = _ARITHMETIC.get("//" if inside and node.op == "/" else node.op)
-            if name is None and not (node.op == "**"):
+            if name is None and node.op != "**":
                 return None
             left = index_expression(node.left, names, inside)
             right = index_expression(node.right, names, inside)

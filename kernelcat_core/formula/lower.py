@@ -20,6 +20,7 @@ from kernelcat_core.formula.collect import Collector
 from kernelcat_core.formula.context import EMPTY, Context, Index
 from kernelcat_core.formula.elementwise import binary
 from kernelcat_core.formula.evaluate import evaluate, fold, free_index, shared
+from kernelcat_core.formula.hints import complete
 from kernelcat_core.formula.indexing import index_expression
 from kernelcat_core.formula.operators.definition import REGISTRY, Operator, Tensor
 from kernelcat_core.formula.parser import parse_cached
@@ -61,7 +62,7 @@ class Lowered:
         """Raise the located error of the first requirement that these sizes (all of them) break."""
         for r in self.requirements:
             if not r.holds(bindings):
-                raise r.error(bindings).located(self.formula.source)
+                raise complete(r.error(bindings), self.formula.source)
 
 
 def lower(formula: Formula, shapes: Mapping[str, TensorSpec] | None = None) -> Lowered:
@@ -70,7 +71,7 @@ def lower(formula: Formula, shapes: Mapping[str, TensorSpec] | None = None) -> L
     try:
         return _Top(formula, shapes or {}).lowered()
     except KernelcatError as error:
-        raise error.located(formula.source) from None
+        raise complete(error, formula.source) from None
 
 
 @dataclass
@@ -89,6 +90,8 @@ class Lowering:
     depth: int = 0
     single: OperatorCall | None = None
     memo: dict[int, Value] = field(default_factory=dict)
+    mentioned: frozenset[str] = frozenset()
+    """Names that subscripts of the statement at hand make indices."""
 
     @property
     def sizes(self) -> Sizes:
@@ -113,9 +116,10 @@ class Lowering:
             keys[b.name] = collector.fresh(b)
             visible[b.name] = Var(keys[b.name])
         known = frozenset(names - set(self.scope.size_names) - set(self.scope.tensors) | set(keys))
+        self.mentioned = known
         collector.walk(s.value, visible, known, False)
         free = {n: name for n, name in collector.free.items() if n not in keys}
-        if free and (s.op == "=" or left is None):
+        if free and s.op == "=":
             name = next(iter(free.values()))
             raise free_index(name, f"reduce it, e.g. sum[{name.id}](...), or write += to sum over it")
         for n, name in free.items():
@@ -216,12 +220,22 @@ class Lowering:
             return value
         if id(node) not in self.memo:
             whole = isinstance(node, Call) and node.name in REGISTRY
-            value = evaluate(node, self, EMPTY if whole else c)
+            value = self._whole(node) if whole else evaluate(node, self, c)
             if free_indices(value):
                 raise KernelcatError("KC-F014", "only whole tensors are subscripted", span=node.span,
                                      hint="leave the inner subscripts out")
             self.memo[id(node)] = value
         return self.memo[id(node)]
+
+    def _whole(self, node: Node) -> Value:
+        """The value of an expression in which no index of the statement is visible."""
+        collector = Collector(self._tensor, self.bound)
+        sizes_ = {n: self.sizes.resolve(e) for n, e in self.scope.size_names.items()}
+        collector.walk(node, sizes_, self.mentioned, False)
+        for name in collector.free.values():
+            raise free_index(name, "pass a whole tensor, and subscript the result")
+        ranges = solve(collector.uses, self.sizes)
+        return evaluate(node, self, Context({}, ranges, collector.keys, self.mentioned))
 
     def sliced(self, node: Subscript, c: Context) -> Value:
         return sliced(node, self.base_value(node.base, c), self, c)

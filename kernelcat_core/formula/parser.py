@@ -8,6 +8,7 @@ from functools import lru_cache
 from kernelcat_core.dtypes import DTYPES
 from kernelcat_core.errors import KernelcatError, Span
 from kernelcat_core.formula import limits
+from kernelcat_core.formula.hints import complete
 from kernelcat_core.formula.lexer import Token, tokenize
 from kernelcat_core.formula.syntax import (
     REDUCERS,
@@ -49,7 +50,7 @@ def parse(source: str) -> Formula:
     try:
         return _Parser(source).formula()
     except KernelcatError as error:
-        raise error.located(source) from None
+        raise complete(error, source) from None
 
 
 @lru_cache(maxsize=512)

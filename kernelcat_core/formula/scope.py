@@ -23,9 +23,11 @@ from kernelcat_core.formula.syntax import (
     Name,
     Node,
     Reduce,
+    Sequence,
     Slice,
     Statement,
     Subscript,
+    Text,
     parts,
 )
 from kernelcat_core.formula.values import Value
@@ -156,7 +158,7 @@ def undeclared_tensors(formula: Formula, known: set[str]) -> dict[str, tuple[int
         whole = s.subscripts is None and not indices
         for n in walk(s.value):
             if isinstance(n, Subscript) and isinstance(n.base, Name) and n.base.id not in known:
-                rank, span = subscripted.setdefault(n.base.id, (len(n.indices), n.span))
+                rank, _ = subscripted.setdefault(n.base.id, (len(n.indices), n.span))
                 if rank != len(n.indices):
                     raise KernelcatError("KC-F014", f"{n.base.id} has {len(n.indices)} subscripts here but {rank} earlier",
                                          span=n.span, hint=f"declare it: {n.base.id}: f32[...]")
@@ -180,7 +182,13 @@ def _passed(n: Node, whole: bool) -> Iterator[tuple[Name, int]]:
     for k, p in enumerate(entry.parameters):
         if p.kind == "tensors":
             rest = n.args[k:]
-            yield from ((x, p.rank) for r in rest for x in walk(r) if isinstance(x, Name))
+            if len(rest) == 1 and isinstance(rest[0], Sequence):
+                rest = rest[0].items
+            first = n.args[0] if k == 1 else None
+            ranks = entry.operand_ranks(first.value) if entry.operand_ranks and isinstance(first, Text) else ()
+            for position, x in enumerate(rest):
+                if isinstance(x, Name):
+                    yield x, ranks[position] if position < len(ranks) else p.rank
             return
         value = n.args[k] if k < len(n.args) else named.get(p.name)
         if value is None:

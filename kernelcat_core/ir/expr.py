@@ -84,7 +84,10 @@ class OpRule:
 
 
 # The closed list of scalar operations. Meaning: the NumPy ufunc in ir/interpreter.SCALAR. Backends spell each of them.
-_UNARY_FLOAT = ["exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "cbrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "floor", "ceil", "trunc", "rint", "round_half_away"]
+_UNARY_FLOAT = [
+    "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "cbrt", "sin", "cos", "tan", "asin", "acos",
+    "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "floor", "ceil", "trunc", "rint", "round_half_away",
+]
 OPS: dict[str, OpRule] = {
     **{n: OpRule(1, "same") for n in _UNARY_FLOAT},
     **{n: OpRule(1, "same") for n in ("neg", "abs", "sign", "not_bits")},
@@ -308,8 +311,8 @@ def coefficient(e: Expr, var: str) -> tuple[Expr, Expr] | None:
         inner = coefficient(e.args[0], var)
         return None if inner is None else (sub(ZERO, inner[0]), sub(ZERO, inner[1]))
     if e.name in ("add", "sub"):
-        l, r = coefficient(e.args[0], var), coefficient(e.args[1], var)
-        return None if l is None or r is None else (op(e.name, l[0], r[0]), op(e.name, l[1], r[1]))
+        left, right = coefficient(e.args[0], var), coefficient(e.args[1], var)
+        return None if left is None or right is None else (op(e.name, left[0], right[0]), op(e.name, left[1], right[1]))
     if e.name == "mul":
         for a, b in (e.args, e.args[::-1]):
             if var not in variables(b):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kernelcat_core.ir.expr import Const, Expr, Load, Op, Size, Var
+from kernelcat_core.ir.expr import Const, Expr, Load, Size, Var
 from kernelcat_core.ir.graph import Axis, Compute, Graph, Primitive, Tensor
 
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "mod": "%", "lt": "<", "le": "<=", "gt": ">",

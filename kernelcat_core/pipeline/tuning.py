@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
 
 from kernelcat_core.errors import Failure, KernelcatError
 from kernelcat_core.numerics.compare import worst
@@ -38,7 +39,7 @@ def tune(a: hops.Analysis, target: str, trials: int, *, seed: int = 0, strategy:
     if device.runs_as != "executed":
         raise KernelcatError("KC-M007", f"{first.target.name} runs on a functional model here, whose times mean nothing",
                              hint="tune on a host that has the device, or tune the target c here")
-    probes = [c for c in cases(a, 1)][:4]
+    probes = list(islice(cases(a, 1), 4))
 
     def evaluate(config: Config) -> session.Outcome:
         return _evaluate(a, target, config, probes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 
 from kernelcat_core.ir.expr import (
     ONE,
@@ -69,11 +70,15 @@ def inline(graph: Graph) -> Graph:
             consumers = [k for k in range(place + 1, len(nodes)) if _loads_of(nodes[k], node.output.name)]
             if consumers and all(_worth(node, nodes[k]) for k in consumers):
                 for k in consumers:
-                    nodes[k] = map_expressions(nodes[k], lambda e: transform(e, lambda n: _expand(n, node)))
+                    nodes[k] = map_expressions(nodes[k], partial(_expanded, producer=node))
                 del nodes[place]
                 continue
         place += 1
     return replace(graph, nodes=tuple(nodes))
+
+
+def _expanded(e: Expr, producer: Compute) -> Expr:
+    return transform(e, lambda n: _expand(n, producer))
 
 
 def _loads_of(node: Primitive, name: str) -> list[Load]:

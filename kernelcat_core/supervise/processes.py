@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -92,3 +92,10 @@ def _reap() -> None:
     with contextlib.suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
+
+
+def reap_adopted(own: Container[int]) -> None:
+    """Collect ended orphans that we adopted as a subreaper; children in `own` are left to whoever started them."""
+    with contextlib.suppress(ChildProcessError):
+        while (ended := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)) and ended.si_pid not in own:
+            os.waitpid(ended.si_pid, 0)

@@ -108,6 +108,7 @@ class _Supervisor:
         """Restart services that end, with growing pauses, until a signal comes or one fails too often."""
         while True:
             self.check_signals(1.0)
+            processes.reap_adopted({service.process.pid for service in self.services})
             for service in self.services:
                 status = service.process.poll()
                 if status is None:
@@ -124,7 +125,8 @@ class _Supervisor:
 def up(port: int | None = None, home: Path | None = None) -> int:
     """Run everything until Ctrl-C, SIGTERM or the parent's end; returns the exit status.
 
-    `port` defaults to $PORT, then 8000; `home` (state and logs) to $KERNELCAT_HOME, then ./var of the checkout. Raises KernelcatError KC-X003 (port in use) and KC-X004 (no Redis) before anything is started.
+    `port` defaults to $PORT, then 8000; `home` (state and logs) to $KERNELCAT_HOME, then ./var of the checkout.
+    Raises KernelcatError KC-X003 (port in use) and KC-X004 (no Redis) before anything is started.
     """
     chosen = port if port is not None else int(os.environ.get("PORT") or 8000)
     _require_free(chosen)
@@ -167,8 +169,9 @@ def _inner(port: int, folder: Path) -> int:
     """Start the services, watch them, end them; returns the exit status."""
     status = 0
     try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         logs = folder / "logs"
-        logs.mkdir(parents=True, exist_ok=True)
+        logs.mkdir(exist_ok=True)
         supervisor = _Supervisor(_environment(port, folder), logs)
         _start_services(supervisor, port, folder)
         supervisor.watch()

@@ -22,14 +22,14 @@ SUFFIX = {"c": "c", "cuda:sm_80": "cu", "ascend:910b": "ascend.cpp"}
 
 @pytest.mark.parametrize("target", list(SUFFIX))
 @pytest.mark.parametrize("name", list(FORMULAS))
-def test_text_is_the_stored_one(name: str, target: str, update_golden: bool) -> None:
+def test_text_is_the_stored_one(name: str, target: str, request: pytest.FixtureRequest) -> None:
     shown = preview(FORMULAS[name], [target], stages=("graph", "tile", "source"))
     assert shown["ok"], shown
     entry = shown["targets"][0]
     assert entry["error"] is None, entry["error"]
     for suffix, text in ((SUFFIX[target], entry["source"]), (f"{SUFFIX[target]}.tile", entry["tile"])):
         path = TEXTS / f"{name}.{suffix}"
-        if update_golden:
+        if request.config.getoption("--update-golden"):
             path.parent.mkdir(exist_ok=True)
             path.write_text(text, encoding="utf-8")
         assert path.read_text(encoding="utf-8") == text, f"{path.name} changed; `make golden` stores the change"

@@ -63,14 +63,13 @@ def _fast_passwords() -> None:
 
 
 @pytest.fixture(autouse=True)
-def _own_redis(redis_server: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _own_redis(redis_server: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settings, "REDIS_URL", redis_server)
     caches.settings["default"]["LOCATION"] = redis_server
     if hasattr(caches._connections, "default"):
         del caches["default"]  # it was opened with another address
     stream.client().flushall()
     catalog.forget()
-    yield
 
 
 @dataclass(frozen=True)

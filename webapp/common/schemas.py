@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ninja import Schema
+from ninja import Field, Schema
 
 
 class ErrorBody(Schema):
@@ -21,3 +21,10 @@ class ErrorEnvelope(Schema):
     """The body of every answer with a 4xx or 5xx status."""
 
     error: ErrorBody
+
+
+class Paging(Schema):
+    """Which part of a list: at most 500 rows at once."""
+
+    limit: int = Field(50, ge=1, le=500)
+    offset: int = Field(0, ge=0)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 import structlog
 from django.http import Http404, HttpRequest, HttpResponse
 from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, HttpError, ValidationError
+from ninja.renderers import JSONRenderer
+from ninja.responses import NinjaJSONEncoder
 
 from kernelcat_core.errors import KernelcatError
 from webapp.accounts.api import router as accounts_router
@@ -22,11 +25,26 @@ from webapp.preview.api import catalog_router, preview_router
 
 log = structlog.get_logger(__name__)
 
+
+class ExactTimes(NinjaJSONEncoder):
+    """Times to the microsecond, as live events write them: a refetch must equal snapshot and events."""
+
+    def default(self, o: Any) -> Any:
+        if isinstance(o, datetime):
+            return o.isoformat().removesuffix("+00:00") + "Z"
+        return super().default(o)
+
+
+class ExactRenderer(JSONRenderer):
+    encoder_class = ExactTimes
+
+
 api = NinjaAPI(
     title="KernelCAT",
     version="1",
     description="Formulas in, checked and tuned kernels out. Errors: `{error: {code, message, hint, ...}}`.",
     auth=SessionAuth(),
+    renderer=ExactRenderer(),
     urls_namespace="api",
 )
 api.add_router("/me", accounts_router)

@@ -18,6 +18,7 @@ from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E40
 
 from webapp.config.upkeep import Upkeep  # noqa: E402
 from webapp.live.routing import websocket_urlpatterns  # noqa: E402
+from webapp.preview.pool import pool as preview_pool  # noqa: E402
 from webapp.preview.pool import shutdown as preview_shutdown  # noqa: E402
 
 Message = dict[str, Any]
@@ -26,12 +27,13 @@ Message = dict[str, Any]
 async def lifespan(
     scope: Message, receive: Callable[[], Awaitable[Message]], send: Callable[[Message], Awaitable[None]]
 ) -> None:
-    """ASGI's start and stop: runs the upkeep thread and ends the preview children."""
+    """ASGI's start and stop: the upkeep thread and the preview children live in between."""
     upkeep = Upkeep()
     while True:
         message = await receive()
         if message["type"] == "lifespan.startup":
             upkeep.start()
+            preview_pool().start()
             await send({"type": "lifespan.startup.complete"})
         elif message["type"] == "lifespan.shutdown":
             upkeep.stop()

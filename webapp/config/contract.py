@@ -61,14 +61,16 @@ server_message: TypeAdapter[Any] = TypeAdapter(ServerMessage)
 
 def events_schema() -> dict[str, Any]:
     """JSON schema (2020-12) with $defs Event, ServerMessage, ClientMessage, Snapshot and everything they use."""
-    parts = {"Event": Event, "ServerMessage": ServerMessage, "ClientMessage": ClientMessage, "Snapshot": Snapshot}
-    _, schema = TypeAdapter.json_schemas(
-        [(name, "serialization", TypeAdapter(part)) for name, part in parts.items()],
-        title="KernelCAT live events",
+    parts: tuple[tuple[str, Any], ...] = (
+        ("Event", Event),
+        ("ServerMessage", ServerMessage),
+        ("ClientMessage", ClientMessage),
+        ("Snapshot", Snapshot),
     )
-    definitions: dict[str, Any] = schema["$defs"]
-    for name, part in parts.items():
-        own = TypeAdapter(part).json_schema(mode="serialization", ref_template="#/$defs/{model}")
+    definitions: dict[str, Any] = {}
+    for name, part in parts:
+        adapter: TypeAdapter[Any] = TypeAdapter(part)
+        own = adapter.json_schema(mode="serialization", ref_template="#/$defs/{model}")
         definitions.update(own.pop("$defs", {}))
         definitions[name] = own
-    return schema
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Live events", "$defs": definitions}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from webapp.hosts.capability import serves
 from webapp.hosts.models import Host
 from webapp.hosts.schemas import HostDetail, HostList, HostTarget
 
@@ -29,15 +30,9 @@ def hosts_for(target: str, *, measuring: bool) -> list[str]:
     return [
         row.name
         for row in Host.objects.filter(online=True)
-        if any(serves(announced, measuring) for announced in row.capabilities.get("targets", [])
-               if announced["target"] == target)
+        for announced in row.capabilities.get("targets", [])
+        if announced["target"] == target and serves(announced, measuring=measuring)
     ]
-
-
-def serves(announced: dict[str, list[str]], measuring: bool) -> bool:
-    """Whether a host with this target entry takes its jobs: measuring ones need a real device."""
-    facts = announced.get("facts_possible", [])
-    return "measured" in facts if measuring else bool(facts)
 
 
 def targets_online() -> set[str]:

@@ -6,6 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router, Status
 
 from webapp.accounts.selectors import signed_in
+from webapp.common.schemas import Paging
 from webapp.jobs import selectors, services
 from webapp.jobs.schemas import (
     EvidencePage,
@@ -27,15 +28,14 @@ DIGESTS_LIMIT = 50
 @router.get("", response=JobPage, summary="Jobs of the workspace, newest first")
 def job_list(
     request: HttpRequest,
+    paging: Query[Paging],
     kind: str = "",
     state: str = "",
     target: str = "",
     operator: str = "",
-    limit: int = Query(50, ge=1, le=500),
-    offset: int = Query(0, ge=0),
 ) -> JobPage:
     chosen = selectors.JobFilter(kind, state, target, operator)
-    return selectors.job_page(personal_workspace(signed_in(request)), chosen, limit, offset)
+    return selectors.job_page(personal_workspace(signed_in(request)), chosen, paging.limit, paging.offset)
 
 
 @router.post("", response={201: JobsCreated}, summary="Queue one job per target")

@@ -31,6 +31,7 @@ class JobPort(Protocol):
     """Every method about a claimed job raises LeaseLost when the hub has taken it away."""
 
     def announce(self, host: str, capabilities: dict[str, Any]) -> None: ...
+    def leave(self, host: str) -> None: ...
     def claim(self, job_id: str, host: str) -> ClaimedJob | None: ...
     def cancelled(self, job: ClaimedJob) -> bool:
         """Heartbeat: extends the lease and says whether the person wants the job to stop."""
@@ -57,6 +58,9 @@ class InProcessJobPort:
 
     def announce(self, host: str, capabilities: dict[str, Any]) -> None:
         host_services.host_announce(host, capabilities)
+
+    def leave(self, host: str) -> None:
+        host_services.host_leave(host)
 
     def claim(self, job_id: str, host: str) -> ClaimedJob | None:
         row = recording.job_claim(job_id, host)

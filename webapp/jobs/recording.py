@@ -221,7 +221,7 @@ def _tell(job: Job, event_of: Callable[[JobSummary], Schema]) -> None:
 
 
 def _width(name: str) -> int:
-    return int(Evidence._meta.get_field(name).max_length or 0)
+    return int(getattr(Evidence._meta.get_field(name), "max_length", None) or 0)
 
 
 def _trial_row(job: Job, trial: dict[str, Any]) -> Trial:

@@ -18,10 +18,10 @@ TrialStatus = Literal["measured", "failed", "cancelled"]
 class JobOptions(Schema):
     """Only the fields of the job's kind are read: trials, seed, strategy (tune), seeds (check), opt_level (build)."""
 
-    trials: int = Field(24, ge=1, le=1000)
+    trials: int = Field(default=24, ge=1, le=1000)
     seed: int = 0
     strategy: str | None = None
-    seeds: int = Field(3, ge=1, le=20)
+    seeds: int = Field(default=3, ge=1, le=20)
     opt_level: Literal["O0", "O1", "O2", "O3"] = "O3"
 
 
@@ -33,10 +33,10 @@ class JobCreate(Schema):
     source: str
     shapes: dict[str, str] = {}
     configs: dict[str, dict[str, Any]] = {}
-    options: JobOptions = Field(default_factory=JobOptions)
+    options: JobOptions = JobOptions()
     operator_id: str | None = None
     version_number: int | None = None
-    idempotency_key: str = Field("", max_length=80)
+    idempotency_key: str = Field(default="", max_length=80)
 
 
 class Progress(Schema):

@@ -75,15 +75,17 @@ def _job_ensure(
 
 def job_retry(job: Job, author: User) -> Job:
     """A new job with the same request."""
-    body = JobCreate(
-        kind=job.kind,  # type: ignore[arg-type]  # the column holds only kinds
-        targets=[job.target],
-        source=job.source,
-        shapes=job.shapes,
-        configs={job.target: job.config},
-        options=job.options,
-        operator_id=job.operator_id,
-        version_number=job.version_number,
+    body = JobCreate.model_validate(
+        {
+            "kind": job.kind,
+            "targets": [job.target],
+            "source": job.source,
+            "shapes": job.shapes,
+            "configs": {job.target: job.config},
+            "options": job.options,
+            "operator_id": job.operator_id,
+            "version_number": job.version_number,
+        }
     )
     return jobs_create(job.workspace, author, body)[0]
 

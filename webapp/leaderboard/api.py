@@ -6,6 +6,7 @@ from django.http import HttpRequest
 from ninja import Query, Router
 
 from webapp.accounts.selectors import signed_in
+from webapp.common.schemas import Paging
 from webapp.leaderboard import selectors
 from webapp.leaderboard.schemas import BoardDetail, BoardPage, EntrySource
 from webapp.workspaces.selectors import personal_workspace
@@ -16,12 +17,12 @@ router = Router(tags=["boards"])
 @router.get("", response=BoardPage, summary="Boards of the workspace, last changed first")
 def board_list(
     request: HttpRequest,
+    paging: Query[Paging],
     query: str = "",
     target: str = "",
-    limit: int = Query(50, ge=1, le=500),
-    offset: int = Query(0, ge=0),
 ) -> BoardPage:
-    return selectors.board_page(personal_workspace(signed_in(request)), query, target, limit, offset)
+    workspace = personal_workspace(signed_in(request))
+    return selectors.board_page(workspace, query, target, paging.limit, paging.offset)
 
 
 @router.get("/{board_id}", response=BoardDetail, summary="One board, ranked")

@@ -114,7 +114,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels sh
     async def _begin(self, topic: str, since: int | None) -> int:
         if since is None:
             return await self._snapshot(topic)
-        upto = await database_sync_to_async(selectors.revision_of)(topic)
+        upto: int = await database_sync_to_async(selectors.revision_of)(topic)
         events = await asyncio.to_thread(stream.missed, topic, since, upto)
         if events is None:
             return await self._snapshot(topic)
@@ -124,7 +124,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels sh
         return upto
 
     async def _snapshot(self, topic: str) -> int:
-        taken = await database_sync_to_async(selectors.snapshot)(topic)
+        taken: selectors.Snapshot = await database_sync_to_async(selectors.snapshot)(topic)
         value = taken.value.model_dump(mode="json")
         await self._send(SnapshotMessage(topic=topic, revision=taken.revision, snapshot=value))
         return taken.revision

@@ -6,6 +6,7 @@ from django.http import HttpRequest
 from ninja import Query, Router, Status
 
 from webapp.accounts.selectors import signed_in
+from webapp.common.schemas import Paging
 from webapp.operators import selectors, services
 from webapp.operators.schemas import (
     OperatorCreate,
@@ -22,9 +23,9 @@ router = Router(tags=["operators"])
 
 @router.get("", response=OperatorPage, summary="Operators of the workspace, last changed first")
 def operator_list(
-    request: HttpRequest, query: str = "", limit: int = Query(50, ge=1, le=500), offset: int = Query(0, ge=0)
+    request: HttpRequest, paging: Query[Paging], query: str = ""
 ) -> OperatorPage:
-    return selectors.operator_page(personal_workspace(signed_in(request)), query, limit, offset)
+    return selectors.operator_page(personal_workspace(signed_in(request)), query, paging.limit, paging.offset)
 
 
 @router.post("", response={201: OperatorDetail}, summary="Save a new operator")

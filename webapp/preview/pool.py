@@ -9,6 +9,7 @@ can wait without blocking an event loop. (The thread also keeps the child alive:
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import queue
@@ -147,13 +148,21 @@ class PreviewPool:
         future: Future[Any] = Future()
         line = json.dumps({"call": call, "arguments": arguments}).encode()
         self._requests.put((line, seconds, future))
+        self._add_thread()
+        return future
+
+    def start(self) -> None:
+        """Starts all children now, for a server that expects people; otherwise the first requests do."""
+        for _ in range(self._size):
+            self._add_thread(eager=True)
+
+    def _add_thread(self, *, eager: bool = False) -> None:
         with self._lock:
             if len(self._threads) < self._size:
                 name = f"preview-{len(self._threads)}"
-                thread = threading.Thread(target=self._serve, name=name, daemon=True)
+                thread = threading.Thread(target=self._serve, args=(eager,), name=name, daemon=True)
                 self._threads.append(thread)
                 thread.start()
-        return future
 
     def close(self) -> None:
         """Ends all children once they have answered."""
@@ -164,8 +173,11 @@ class PreviewPool:
                 thread.join(timeout=10)
             self._threads.clear()
 
-    def _serve(self) -> None:
+    def _serve(self, eager: bool) -> None:
         child: Child | None = None
+        if eager:
+            with contextlib.suppress(ChildGone):  # the first request will try again, and tell somebody
+                child = self._start()
         while (request := self._requests.get()) is not None:
             line, seconds, future = request
             if not future.set_running_or_notify_cancel():
@@ -173,29 +185,28 @@ class PreviewPool:
             try:
                 child = child or self._start()
                 reply = child.ask(line, seconds)
-            except ChildGone as gone:
-                child = self._drop(child)
-                future.set_exception(_gone_error(gone, seconds))
             except Exception as error:
-                child = self._drop(child)
-                future.set_exception(error)
+                if child is not None:
+                    self._drop(child)
+                child = None
+                future.set_exception(_gone_error(error, seconds) if isinstance(error, ChildGone) else error)
             else:
                 if "error" in reply:
                     future.set_exception(RemoteError(reply["error"]))
                 else:
                     future.set_result(reply["answer"])
-        self._drop(child)
+        if child is not None:
+            self._drop(child)
 
     def _start(self) -> Child:
         child = Child(self._facade, self._memory_bytes)
         self._children.add(child.pid)
         return child
 
-    def _drop(self, child: Child | None) -> None:
-        if child is not None:
-            log.info("preview_child_ended", pid=child.pid)
-            self._children.discard(child.pid)
-            child.kill()
+    def _drop(self, child: Child) -> None:
+        log.info("preview_child_ended", pid=child.pid)
+        self._children.discard(child.pid)
+        child.kill()
 
 
 def _gone_error(gone: ChildGone, seconds: float) -> WebError:

@@ -346,6 +346,12 @@ export interface OperatorSummary {
   updated_at: string;
 }
 
+/** Which part of a list: at most 500 rows at once. */
+export interface Paging {
+  limit: number;
+  offset: number;
+}
+
 export interface Person {
   display_name: string;
   username: string;

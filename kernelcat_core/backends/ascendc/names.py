@@ -48,15 +48,15 @@ class Operator:
 
 
 def operators(module: TileModule) -> dict[str, Operator]:
-    """Program name -> its operator; a module of one program gives the operator its own name."""
+    """Program name -> its operator; a module of one program gives the operator its own name.
+
+    The prefix keeps types apart from the vendor's own (Softmax, ..) and entries from the C library's functions (exp, ..).
+    """
     alone = len(module.programs) == 1
-    return {
-        p.name: Operator(_camel(module.name) if alone else _camel(f"{module.name}_{p.name}"))
-        for p in module.programs
-    }
+    names = {p.name: module.name if alone else f"{module.name}_{p.name}" for p in module.programs}
+    return {program: Operator("Kc" + _camel(name)) for program, name in names.items()}
 
 
 def _camel(name: str) -> str:
     words = [w for w in re.split(r"[^A-Za-z0-9]+", name) if w]
-    text = "".join(w[:1].upper() + w[1:] for w in words)
-    return text if text[:1].isalpha() else f"Op{text}"
+    return "".join(w[:1].upper() + w[1:] for w in words)

@@ -49,7 +49,7 @@ def render(module: TileModule, target: Target) -> Source:
             *(line for p in programs for line in _entry(p, named[p.name])),
         ]
     )
-    entry = f"kc_{module.name}"
+    entry = f"kc_run_{module.name}"
     return Source(
         text,
         entry,
@@ -162,6 +162,7 @@ def _entry(p: DmaProgram, operator: Operator) -> Iterator[str]:
     names = Names(p)
     parameters = [*_parameters(p), "GM_ADDR workspace", "GM_ADDR tiling"]
     yield f'extern "C" __global__ __aicore__ void {operator.entry}({", ".join(parameters)}) {{'
+    yield "    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);"
     yield f"    GET_TILING_DATA_WITH_STRUCT({operator.tiling}, sizes, tiling);"
     yield "    (void)workspace;"
     yield f"    {operator.core_class} kernel;"

@@ -86,6 +86,7 @@ _API = frozenset(
         "workspace",
         "CopyRowsIn",
         "CopyRowsOut",
+        "CopyRowOut",
         "event_t",
     ]
 )

@@ -94,6 +94,13 @@ class Statements:
                     f"{text(s.length)}, {text(s.stride)}, {s.pitch});"
                 )
             case CopyOut():
+                if s.rows != ONE:
+                    self.helpers["CopyRowsOut"] = None
+                    yield (
+                        f"{indent}CopyRowsOut({self._at(s.tensor, s.offset)}, {self.names.view(s.source)}, "
+                        f"{text(s.rows)}, {text(s.length)}, {text(s.stride)}, {s.pitch});"
+                    )
+                    return
                 self.helpers["CopyRowOut"] = None
                 ends = f"{self._at(s.tensor, s.offset)}, {self.names.view(s.source)}"
                 yield f"{indent}CopyRowOut({ends}, {text(s.length)});"
@@ -186,6 +193,21 @@ __aicore__ inline void CopyRowsIn(const LocalTensor<T> &to, const GlobalTensor<T
     } else {
         for (int64_t r = 0; r < rows; ++r) {
             DataCopyPad(to[r * pitch], from[r * stride], DataCopyExtParams{1, bytes, 0, 0, 0}, nopad);
+        }
+    }
+}""",
+    "CopyRowsOut": """template <class T>
+__aicore__ inline void CopyRowsOut(const GlobalTensor<T> &to, const LocalTensor<T> &from, int64_t rows, int64_t length,
+                                   int64_t stride, int64_t pitch) {
+    const uint32_t bytes = static_cast<uint32_t>(length * sizeof(T));
+    const int64_t gap = (stride - length) * static_cast<int64_t>(sizeof(T));
+    if (rows > 1 && gap >= 0 && gap < 4294967296 && rows < 4096) {
+        const uint32_t skip = static_cast<uint32_t>((pitch * sizeof(T) - (bytes + 31) / 32 * 32) / 32);
+        const uint16_t count = static_cast<uint16_t>(rows);
+        DataCopyPad(to, from, DataCopyExtParams{count, bytes, skip, static_cast<uint32_t>(gap), 0});
+    } else {
+        for (int64_t r = 0; r < rows; ++r) {
+            DataCopyPad(to[r * stride], from[r * pitch], DataCopyExtParams{1, bytes, 0, 0, 0});
         }
     }
 }""",

@@ -52,7 +52,8 @@ def _launch(k: Kernel, e: IndexSpeller) -> Iterator[str]:
     if dynamic:
         yield f"  status = cudaFuncSetAttribute({kernel_name(k)}, cudaFuncAttributeMaxDynamicSharedMemorySize, {dynamic});"
     yield "  if (status == cudaSuccess && cells > 0)"
-    yield f"    status = cudaLaunchKernel({kernel_name(k)}, dim3((unsigned)cells), dim3({k.threads}), arguments, {dynamic}, stream);"
+    yield f"    status = cudaLaunchKernel({kernel_name(k)}, dim3((unsigned)cells), dim3({k.threads}), "
+    yield f"                              arguments, {dynamic}, stream);"
     yield "}"
 
 

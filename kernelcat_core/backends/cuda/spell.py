@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from kernelcat_core.backends.cuda.dialect import CUDA
 from kernelcat_core.codegen.cstyle import Speller, identifier
 from kernelcat_core.codegen.simt_ast import (
+    Aligned,
     Assign,
     AsyncCommit,
     AsyncCopy,
@@ -25,6 +26,7 @@ from kernelcat_core.codegen.simt_ast import (
     Shared,
     Swap,
     Variable,
+    used_names,
 )
 from kernelcat_core.dtypes import F16, DType
 from kernelcat_core.ir.expr import Const, Expr, Load, Op, Size, Var
@@ -53,6 +55,8 @@ class IndexSpeller(Speller):
         if e.name in ("floordiv", "mod") and self.is_natural(e.args[0]) and _is_positive(e.args[1]):
             sign = "/" if e.name == "floordiv" else "%"
             return f"{self.text(e.args[0], 13)} {sign} {self.text(e.args[1], 14)}", 13
+        if e.name == "add" and isinstance(e.args[1], Const) and -(1 << 31) < e.args[1].value < 0:
+            return f"{self.text(e.args[0], 12)} - {-e.args[1].value}", 12
         return super()._operation(e)
 
     def is_natural(self, e: Expr) -> bool:
@@ -173,10 +177,12 @@ class KernelText:
                 yield from self._together(n)
 
     def _repeat(self, n: Repeat) -> Iterator[str]:
+        self.e.natural.add(n.var)
         if n.count == 1:
             yield "{"
+            if n.var in used_names(n.body):
+                yield f"  const int {name(n.var)} = 0;"
         else:
-            self.e.natural.add(n.var)
             yield f"#pragma unroll {n.unroll}" if n.unroll else "#pragma unroll"
             yield f"for (int {name(n.var)} = 0; {name(n.var)} < {n.count}; ++{name(n.var)}) {{"
         yield from self._inner(n.body)
@@ -197,7 +203,9 @@ class KernelText:
                 yield "__syncthreads();"
             case AsyncCopy():
                 place, source = self.e.text(n.place, _CALL_LEVEL), self.e.text(n.source, _CALL_LEVEL)
-                yield f"__pipeline_memcpy_async(&{place}, &{source}, {n.place.dtype.itemsize});"
+                yield f"__pipeline_memcpy_async(&{place}, &{source}, {n.place.dtype.itemsize * n.count});"
+            case Aligned():
+                yield f"const bool {name(n.name)} = (uint64_t){name(n.tensor)} % {n.bytes} == 0;"
             case AsyncCommit():
                 yield "__pipeline_commit();"
             case AsyncWait():

@@ -77,6 +77,8 @@ class Operator:
     renames: tuple[tuple[str, str], ...] = ()
     onnx: OnnxNode | None = None
     elementwise: bool = False
+    operand_ranks: Callable[[Any], tuple[int, ...]] | None = None
+    """For several tensors after one static argument: the axes of each, where that argument says it."""
 
     def parameter(self, name: str) -> Parameter | None:
         return next((p for p in self.parameters if p.name == name), None)
@@ -88,7 +90,8 @@ REGISTRY: dict[str, Operator] = {}
 
 def operator(name: str, *, group: str, summary: str, example: str, aliases: str = "",
              ranks: Mapping[str, int] | None = None, renames: Mapping[str, str] | None = None,
-             onnx: OnnxNode | None = None, elementwise: bool = False) -> Callable[[Callable[..., str]], Callable[..., str]]:
+             onnx: OnnxNode | None = None, elementwise: bool = False,
+             operand_ranks: Callable[[Any], tuple[int, ...]] | None = None) -> Callable[[Callable[..., str]], Callable[..., str]]:
     """Register the function below as the writer of an operator's formula.
 
     Its parameters annotated Tensor, `Tensor | None`, Tensors (a tuple of them) and Scalar are values of the formula; all
@@ -99,7 +102,8 @@ def operator(name: str, *, group: str, summary: str, example: str, aliases: str 
     def register(build: Callable[..., str]) -> Callable[..., str]:
         parameters = tuple(_parameter(p, ranks or {}) for p in inspect.signature(build).parameters.values())
         entry = Operator(name, group, summary, example, parameters, build, _signature(name, parameters),
-                         tuple(aliases.split()), tuple((renames or {}).items()), onnx, elementwise)
+                         tuple(aliases.split()), tuple((renames or {}).items()), onnx, elementwise,
+                         operand_ranks)
         _register(entry)
         return build
 

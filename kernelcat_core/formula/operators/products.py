@@ -54,7 +54,14 @@ def outer(a: Tensor, b: Tensor) -> str:
     return "y[i, j] = a[i]*b[j]"
 
 
+def _letters(equation: object) -> tuple[int, ...]:
+    """How many axes each operand of an equation has."""
+    text = str(equation).replace(" ", "").partition("->")[0]
+    return tuple(len(term) for term in text.split(","))
+
+
 @operator("einsum", group=_GROUP, summary="sum of products, by Einstein's notation", example='einsum("ij,jk->ik", A, B)',
+          operand_ranks=_letters,
           onnx=OnnxNode("Einsum", ("operands",), lambda a: {"equation": a["equation"]}))
 def einsum(equation: str, operands: Tensors) -> str:
     if not isinstance(equation, str):

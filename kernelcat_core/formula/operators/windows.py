@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from kernelcat_core.formula.operators.definition import wrong
 
@@ -11,7 +12,7 @@ Sizes = int | tuple[int, ...]
 
 def per_axis(value: object, rank: int, name: str, least: int = 1) -> tuple[int, ...]:
     """One integer an axis, from a number or a tuple."""
-    items = value if isinstance(value, tuple) else (value,) * rank
+    items: tuple[Any, ...] = value if isinstance(value, tuple) else (value,) * rank
     if len(items) != rank or any(isinstance(v, bool) or not isinstance(v, int) or v < least for v in items):
         raise wrong(f"{name} is a number or {rank} numbers, each at least {least}")
     return tuple(int(v) for v in items)

@@ -65,18 +65,18 @@ def _node(e: Emitter, p: Placed, kernel: Kernel, lanes: tuple[Lane, ...], merges
         for axis in reversed(p.reduce_axes):
             e.close_for(axis.name, axis.size)
         state = tuple(t.at(*(lane.var for lane in lanes)) for t in tiles)
-        value = state[0]
+        value: Expr = state[0]
         if node.finish is not None:
             value = bind_states(e.value(node.finish, lanes, p.names, merges, last), "s", state)
         _keep(e, p, kernel, lanes, merges, last, value)
         return
     for axis in p.inner:
         e.open(axis.name)
-    value = e.value(node.value, lanes, p.names, merges, last)
+    computed = e.value(node.value, lanes, p.names, merges, last)
     if p.inner:
-        e.store(node.output, e.place(p.out_offset, merges, last), lanes, value)
+        e.store(node.output, e.place(p.out_offset, merges, last), lanes, computed)
     else:
-        _keep(e, p, kernel, lanes, merges, last, value)
+        _keep(e, p, kernel, lanes, merges, last, computed)
     for axis in reversed(p.inner):
         e.close_for(axis.name, axis.size)
 

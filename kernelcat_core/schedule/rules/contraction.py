@@ -121,6 +121,7 @@ def lower(kernel: Kernel, found: Match, graph: Graph, values: Mapping[str, int],
     node = kernel.nodes[0]
     assert isinstance(node, Compute) and node.monoid is not None
     e = Emitter(graph, kernel.name, "contraction")
+    monoid = node.monoid
     node, found = _renamed(e, node, found)
     for axis in found.batch:
         e.cell(axis)
@@ -133,10 +134,10 @@ def lower(kernel: Kernel, found: Match, graph: Graph, values: Mapping[str, int],
     y, y_value = _block(e, m, bm, "y", yb)
     x, x_value = _block(e, n, bn, "x", xb)
     last = {m.name: y_value, n.name: x_value}
-    acc_dtype = node.monoid.state[0]
+    acc_dtype = monoid.state[0]
     full = (Lane(y.name, bm, index(bm)), Lane(x.name, bn, index(bn)))
     acc = e.tile("acc", acc_dtype, full, "acc")
-    e.map((acc,), full, (node.monoid.identity[0],))
+    e.map((acc,), full, (monoid.identity[0],))
     e.open(zb.name)
     z, z_value = _block(e, k, bk, "z", zb)
     last_k = {**last, k.name: z_value}

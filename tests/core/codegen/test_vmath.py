@@ -6,7 +6,6 @@ import ctypes
 import math
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np

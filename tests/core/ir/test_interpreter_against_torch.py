@@ -64,7 +64,9 @@ CASES: dict[str, Case] = {
     "argmax": ("Y[i] = argmax[k](X[i,k])", {"X": (9, 33)}, lambda X: X.argmax(-1)),
     "argmin over two axes": ("Y[i] = argmin[j,k](X[i,j,k])", {"X": (9, 4, 5)}, lambda X: X.flatten(1).argmin(-1)),
     "product": ("Y[i] = prod[k](X[i,k])", {"X": (5, 9)}, lambda X: X.prod(-1)),
-    "cumulative sum": ("X: f32[M, N]\nY[i, j in N] = sum[k in N](where(k <= j, X[i,k], 0.0))", {"X": (3, 9)}, lambda X: X.cumsum(-1)),
+    "cumulative sum": (
+        "X: f32[M, N]\nY[i, j in N] = sum[k in N](where(k <= j, X[i,k], 0.0))", {"X": (3, 9)},
+        lambda X: X.cumsum(-1)),
     "pairwise distance": (
         "D[i,j] = sqrt(sum[k]((A[i,k]-B[j,k])**2))", {"A": (6, 3), "B": (5, 3)},
         lambda A, B: torch.cdist(A, B, compute_mode="donot_use_mm_for_euclid_dist")),
@@ -92,7 +94,8 @@ FUNCTIONS = {
     "exp": torch.exp, "exp2": torch.exp2, "expm1": torch.expm1, "log": torch.log, "log2": torch.log2,
     "log10": torch.log10, "log1p": torch.log1p, "sqrt": torch.sqrt, "rsqrt": torch.rsqrt, "sin": torch.sin,
     "cos": torch.cos, "tan": torch.tan, "asin": torch.asin, "acos": torch.acos, "atan": torch.atan,
-    "sinh": torch.sinh, "cosh": torch.cosh, "tanh": torch.tanh, "asinh": torch.asinh, "acosh": torch.acosh, "atanh": torch.atanh, "erf": torch.erf, "floor": torch.floor,
+    "sinh": torch.sinh, "cosh": torch.cosh, "tanh": torch.tanh,
+    "asinh": torch.asinh, "acosh": torch.acosh, "atanh": torch.atanh, "erf": torch.erf, "floor": torch.floor,
     "ceil": torch.ceil, "trunc": torch.trunc, "rint": torch.round, "abs": torch.abs, "sign": torch.sign,
     "isnan": torch.isnan, "isinf": torch.isinf, "isfinite": torch.isfinite, "signbit": torch.signbit,
 }  # fmt: skip

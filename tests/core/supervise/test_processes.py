@@ -120,6 +120,21 @@ def test_a_port_in_use_is_said_before_anything_starts(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_adopted_orphans_are_collected_and_own_children_left() -> None:
+    own = subprocess.Popen(["/bin/true"])
+    orphan = os.fork()
+    if orphan == 0:
+        os._exit(0)
+    deadline = time.monotonic() + 5
+    while (alive(orphan) or alive(own.pid)) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    processes.reap_adopted({own.pid})
+    assert own.wait() == 0  # its status was left to us
+    processes.reap_adopted(())  # the kernel may have named our own child first
+    with pytest.raises(ChildProcessError):
+        os.waitpid(orphan, os.WNOHANG)
+
+
 def test_descendants_are_found_at_every_depth() -> None:
     script = "sleep 30 & sh -c 'sleep 30 & wait' & wait"
     child = subprocess.Popen(["sh", "-c", script], start_new_session=True)

@@ -114,3 +114,16 @@ def test_closing_ends_the_children() -> None:
 def test_an_error_of_the_core_keeps_its_place() -> None:
     body = {"code": "KC-F001", "message": "no", "hint": "yes", "line": 2, "column": 3, "end_column": 4, "text": "t"}
     assert RemoteError(body).to_dict() == body
+
+
+def test_a_server_may_start_its_children_early() -> None:
+    pool = PreviewPool(2, 4 << 30, facade=FAKE_CORE)
+    pool.start()
+    deadline = time.monotonic() + 10
+    while len(pool.child_pids) < 2 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert len(pool.child_pids) == 2
+    before = pool.child_pids
+    ask(pool, "Y = X")
+    assert pool.child_pids == before
+    pool.close()

@@ -20,3 +20,6 @@
 #include "vector.h"
 /// The bytes that the host's tiling function left, as the struct that it filled.
 #define GET_TILING_DATA_WITH_STRUCT(Struct, name, address) optiling::Struct name; std::memcpy(static_cast<void *>(&name), address, sizeof(name))
+/// Which cores a kernel runs on; only vector cores are modelled.
+enum KernelMetaType { KERNEL_TYPE_AIV_ONLY, KERNEL_TYPE_AIC_ONLY, KERNEL_TYPE_MIX_AIC_1_2 };
+#define KERNEL_TASK_TYPE_DEFAULT(type) static_assert(type == KERNEL_TYPE_AIV_ONLY, "only vector cores are modelled")
