@@ -90,4 +90,5 @@ $(NODE_MODULES): frontend/package-lock.json $(BASE)
 
 $(FRONTEND): $(NODE_MODULES) $(FRONTEND_SOURCES)
 	cd frontend && $(NPM_ENV) $(NPM) run --silent build
+	$(BIN)/python -m whitenoise.compress --quiet frontend/dist
 	@touch $@

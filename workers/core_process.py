@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[1]
 # No database, broker or secret reaches the child.
 KEPT_VARIABLES = (
     "PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "VIRTUAL_ENV", "PYTHONPATH", "LD_LIBRARY_PATH", "CUDA_HOME",
-    "CUDA_VISIBLE_DEVICES", "KERNELCAT_CACHE", "KERNELCAT_CC", "KC_NUM_THREADS",
+    "CUDA_VISIBLE_DEVICES", "KERNELCAT_CACHE", "KERNELCAT_CACHE_BYTES", "KC_NUM_THREADS", "KC_DEBUG",
 )  # fmt: skip
 FACADE = "kernelcat_core.api"
 LINES_WAITING = 1000

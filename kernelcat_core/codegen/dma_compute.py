@@ -113,9 +113,9 @@ def _fold(
         source = code.value(roots[0]).view
         assert source is not None
         ctx.temps.reduces = True
-        result = View("result", states[0].dtype, ZERO)
+        total = View("result", states[0].dtype, ZERO)
         code.out.append(
-            Vector(f"reduce_{name}", result, (source,), (), count, work=View("work", states[0].dtype, ZERO))
+            Vector(f"reduce_{name}", total, (source,), (), count, work=View("work", states[0].dtype, ZERO))
         )
         part: Expr = Load("result", (ZERO,), states[0].dtype)
         return [*code.close(), Assign(states[0].name, substitute(combine, {"a0": states[0], "b0": part}))]

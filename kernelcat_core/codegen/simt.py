@@ -119,6 +119,7 @@ class Lowering:
         self._contents: dict[int, tuple[Group | Stmt, ...]] = {}
         self._names: dict[object, str] = {}
         self.writes = Counter(name for s in statements(program.body) for name in _writes(s))
+        self.read_tiles = frozenset(name for s in statements(program.body) for name in _reads(s))
         self.plan = self.grouped(program.body)
         self.local = self._local_tiles()
 
@@ -202,7 +203,7 @@ class Lowering:
     def _operand(self, t: Tile, slots: int) -> Shared:
         """a is kept k-major for the FMA loop, so that a thread's rows are neighbours; padding spreads banks."""
         rows, columns = t.shape
-        pad = 8 if self.warps is not None else 4
+        pad = max(4, 16 // t.dtype.itemsize)  # rows keep starting on 16 bytes
         shape = (columns, rows + pad) if self.contiguous_lane(t.name) == 0 else (rows, columns + pad)
         return Shared(t.name, t.dtype, (slots, *shape))
 
@@ -300,9 +301,9 @@ class Lowering:
         top: list[Node] = [Define(n, I64, e) for n, e in self.places.items() if n in used]
         top += self.facts.values()
         for t in self.program.tiles:
-            if not t.shape:
+            if not t.shape and (t.name in self.read_tiles or not self._only_reduced(t.name)):
                 top.append(Variable(t.name, t.dtype))
-            elif t.name not in self.local and t.name not in self.operands:
+            elif t.shape and t.name not in self.local and t.name not in self.operands:
                 top.append(Registers(t.name, t.dtype, self.layout(t.shape).shape))
         p = self.program
         return Kernel(
@@ -316,6 +317,10 @@ class Lowering:
             (*top, *body),
             self.thread.name,
         )
+
+    def _only_reduced(self, name: str) -> bool:
+        """Whether only reductions write a tile: a state that nobody reads, such as the maximum beside its position."""
+        return all(isinstance(s, Reduce) for s in statements(self.program.body) if name in _writes(s))
 
     def block(self, items: tuple[Group | Stmt, ...], traffic: Traffic) -> tuple[tuple[Node, ...], Traffic]:
         """The nodes of a block and the traffic at its end."""

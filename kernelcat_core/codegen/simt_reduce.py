@@ -83,7 +83,10 @@ def _over_block(low: Lowering, s: Reduce, traffic: Traffic) -> tuple[list[Node],
     if low.threads > WARP:
         more, traffic = _over_warps(low, s, state, traffic)
         nodes += more
-    return [*nodes, *(Assign(Var(t, d), r) for t, d, r in zip(s.tiles, dtypes, state, strict=True))], traffic
+    return [
+        *nodes,
+        *(Assign(Var(t, d), r) for t, d, r in zip(s.tiles, dtypes, state, strict=True) if t in low.read_tiles),
+    ], traffic
 
 
 def _over_warps(low: Lowering, s: Reduce, state: tuple[Var, ...], traffic: Traffic) -> tuple[list[Node], Traffic]:

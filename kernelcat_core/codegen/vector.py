@@ -64,7 +64,8 @@ def lower(module: TileModule, entry: str) -> VectorText:
     kernels = [micro_kernel(d) for d in sorted({d for p in programs for d in p.products}, key=str)]
     functions = (*kernels, *texts)
     launch = tuple((p.name, _launch_words(p)) for p in module.programs)
-    return VectorText(vector_definitions(functions), functions, _entry(module, entry), launch)
+    host = _entry(module, entry)
+    return VectorText(vector_definitions((*functions, host)), functions, host, launch)
 
 
 def _launch_words(p: TileProgram) -> str:

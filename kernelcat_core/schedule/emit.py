@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kernelcat_core.dtypes import F32, DType
-from kernelcat_core.ir.expr import Const, Expr, Load, Op, cast, substitute, variables, walk
+from kernelcat_core.ir.expr import Const, Expr, Load, Op, Var, cast, substitute, transform, variables, walk
 from kernelcat_core.ir.graph import Axis, Graph, Monoid, Tensor
 from kernelcat_core.ir.tile import Copy, For, If, Lane, Let, Map, Reduce, Scope, Stmt, Store, Tile, TileProgram, Wait
 from kernelcat_core.schedule.affine import Merge, flatten
@@ -163,7 +163,7 @@ class Emitter:
         self.put(Map(tuple(t.name for t in tiles), lanes, tuple(cast(v, t.dtype) for v, t in zip(values, tiles))))
 
     def reduce(self, tiles: tuple[Tile, ...], monoid: Monoid, lanes: tuple[Lane, ...], elements: tuple[Expr, ...]) -> None:
-        self.put(Reduce(tuple(t.name for t in tiles), monoid, lanes, lanes[-1].name, elements))
+        self.put(Reduce(tuple(t.name for t in tiles), widen_monoid(monoid), lanes, lanes[-1].name, elements))
 
     def store(self, tensor: Tensor, offset: Expr, lanes: tuple[Lane, ...], value: Expr, where: Expr | None = None) -> None:
         self.writes.setdefault(tensor.name, tensor)
@@ -176,6 +176,22 @@ class Emitter:
                            tuple(self.tiles), tuple(self.blocks[0].statements), self.kernel_class)
 
 
+def widen_monoid(monoid: Monoid) -> Monoid:
+    """The same reduction over states in the types that tile programs calculate in."""
+    if all(compute_dtype(d) == d for d in monoid.state):
+        return monoid
+    identity = tuple(Const(i.value, compute_dtype(i.dtype)) for i in monoid.identity)
+    combine = tuple(_retyped(widen(c)) for c in monoid.combine)
+    return Monoid(monoid.name, tuple(compute_dtype(d) for d in monoid.state), identity, combine)
+
+
+def _retyped(e: Expr) -> Expr:
+    """`e` with its variables in the types that tile programs calculate in, without casts that change nothing."""
+    e = transform(e, lambda n: Var(n.name, compute_dtype(n.dtype)) if isinstance(n, Var) else None)
+    return transform(e, lambda n: n.args[0] if isinstance(n, Op) and n.name == "cast" and n.args[0].dtype == n.dtype
+                     else None)
+
+
 def bind_states(e: Expr, prefix: str, values: tuple[Expr, ...]) -> Expr:
     """`e` with the state variables `prefix`0, `prefix`1.. replaced."""
-    return substitute(e, {f"{prefix}{k}": v for k, v in enumerate(values)})
+    return substitute(_retyped(e), {f"{prefix}{k}": v for k, v in enumerate(values)})

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.db import connection
 from django.utils import timezone
 
@@ -24,6 +25,11 @@ from workers.execution import JobRun
 
 pytestmark = pytest.mark.django_db(transaction=True)
 Ask = Callable[..., Job]
+
+
+@pytest.fixture(autouse=True)
+def _own_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settings, "HOME", tmp_path)
 
 
 def claim(job: Job) -> ClaimedJob:

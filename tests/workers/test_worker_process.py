@@ -34,7 +34,11 @@ def start(redis_server: str, tmp_path: Path) -> Iterator[Start]:
     log = (tmp_path / "worker.log").open("ab")
 
     def make() -> subprocess.Popen[bytes]:
-        url = {"DATABASE_URL": f"sqlite:///{connection.settings_dict['NAME']}", "REDIS_URL": redis_server}
+        url = {
+            "DATABASE_URL": f"sqlite:///{connection.settings_dict['NAME']}",
+            "REDIS_URL": redis_server,
+            "KERNELCAT_HOME": str(tmp_path),
+        }
         argv = [sys.executable, "-m", "celery", "--app", "workers.app", "worker", "--without-gossip", "--without-mingle"]
         process = subprocess.Popen(
             argv, cwd=settings.ROOT, env={**os.environ, **url}, stdout=log, stderr=log, start_new_session=True

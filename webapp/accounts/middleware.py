@@ -9,11 +9,14 @@ from django.utils import translation
 
 from webapp.accounts.models import User
 
+# Their answers hold nothing to translate, and previews must be quick: no look-up of the person here.
+SILENT = ("/api/preview", "/static/")
+
 
 def preferred_language(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
     def answer(request: HttpRequest) -> HttpResponse:
-        is_page = not request.path.startswith(("/api/", "/static/"))
-        if is_page and isinstance(request.user, User) and request.user.language:
+        speaks = not request.path.startswith(SILENT)
+        if speaks and isinstance(request.user, User) and request.user.language:
             translation.activate(request.user.language)
             request.LANGUAGE_CODE = translation.get_language()
         return get_response(request)

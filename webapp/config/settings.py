@@ -49,6 +49,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.middleware.gzip.GZipMiddleware",  # previews are long texts, and some people sit far away
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -117,20 +118,26 @@ STATIC_ROOT.mkdir(exist_ok=True)
 STATICFILES_DIRS = [FRONTEND_BUILD] if FRONTEND_BUILD.is_dir() else []
 WHITENOISE_USE_FINDERS = True  # serves straight from the apps: no collectstatic step on one machine
 WHITENOISE_AUTOREFRESH = DEBUG
+WHITENOISE_IMMUTABLE_FILE_TEST = r"^/static/assets/.+-[0-9A-Za-z_-]{8}\.\w+$"  # Vite puts a digest into names
+VITE_DEV = environment.flag("VITE_DEV")  # take the front end from `npm run dev`, which reloads while one edits
+VITE_DEV_PORT = 5173
+VITE_ORIGINS = [f"http://127.0.0.1:{VITE_DEV_PORT}", f"ws://127.0.0.1:{VITE_DEV_PORT}"] if VITE_DEV else []
 DJANGO_VITE = {
     "default": {
-        "dev_mode": environment.flag("VITE_DEV"),
+        "dev_mode": VITE_DEV,
+        "dev_server_host": "127.0.0.1",
+        "dev_server_port": VITE_DEV_PORT,
         "manifest_path": FRONTEND_MANIFEST,
     }
 }
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": [SELF],
-        "script-src": [SELF],
-        "style-src": [SELF, UNSAFE_INLINE],  # CodeMirror and Plotly write style elements
+        "script-src": [SELF, *VITE_ORIGINS],
+        "style-src": [SELF, UNSAFE_INLINE, *VITE_ORIGINS],  # CodeMirror and Plotly write style elements
         "img-src": [SELF, "data:", "blob:"],
         "font-src": [SELF],
-        "connect-src": [SELF],
+        "connect-src": [SELF, *VITE_ORIGINS],
         "worker-src": [SELF, "blob:"],
         "object-src": [NONE],
         "base-uri": [SELF],

@@ -109,7 +109,7 @@ def log_append(job_id: str, token: str, lines: Sequence[tuple[str, str]]) -> Non
         if len(lines) >= room:
             kept[-1] = ("note", f"The log ends here: {LOG_LIMIT:,} lines are kept.")
         rows = [
-            LogLine(job=job, number=job.log_count + place, stream=stream[:4], text=text.rstrip("\n")[:2000])
+            LogLine(job=job, number=job.log_count + place, stream=stream[:4], text=_clean(text.rstrip("\n")[:2000]))
             for place, (stream, text) in enumerate(kept, start=1)
         ]
         now = timezone.now()
@@ -126,6 +126,7 @@ def artifact_put(job_id: str, token: str, kind: str, name: str, text: str) -> No
     """Stores a text under its name; the same name again replaces it. Very long texts are cut and say so."""
     if len(text.encode()) > ARTIFACT_LIMIT_BYTES:
         text = text.encode()[:ARTIFACT_LIMIT_BYTES].decode(errors="ignore") + "\n[cut: the text is longer]\n"
+    text = _clean(text)
     with transaction.atomic():
         job = _held(job_id, token)
         row, _ = Artifact.objects.update_or_create(
@@ -149,7 +150,7 @@ def evidence_add(job_id: str, token: str, rows: Sequence[dict[str, Any]]) -> Non
                     job=job,
                     target=job.target,
                     architecture=str(row.get("architecture", ""))[:60],
-                    detail=str(row.get("detail", ""))[:500],
+                    detail=_clean(str(row.get("detail", ""))[:500]),
                     **{name: str(row.get(name) or "")[: _width(name)] for name in names},
                 )
                 for row in rows
@@ -196,6 +197,11 @@ def job_release(job_id: str, token: str) -> None:
         job.progress_text = "The worker stopped; waiting for another."
         fields = ["state", "attempts", "lease_token", "lease_until", "nudged_at", "nudges", "progress_text"]
         job_announce(job, fields)
+
+
+def _clean(text: str) -> str:
+    """What tools print may hold NUL characters, which PostgreSQL cannot store."""
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
 def _held(job_id: str, token: str) -> Job:

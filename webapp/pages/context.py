@@ -46,13 +46,9 @@ def page_render(
 ) -> HttpResponse:
     """Renders pages/<page>.html with `shown`; `handed` goes to the front end as JSON."""
     context = page_context(request, page, **(handed or {}))
-    name = template or f"pages/{page}.html"
-    return render(
-        request,
-        name,
-        {**shown, "page": page, "page_context": context, "frontend_built": settings.FRONTEND_MANIFEST.is_file()},
-        status=status,
-    )
+    built = settings.VITE_DEV or settings.FRONTEND_MANIFEST.is_file()
+    parts = {**shown, "page": page, "page_context": context, "frontend_built": built}
+    return render(request, template or f"pages/{page}.html", parts, status=status)
 
 
 def _plain(part: Any) -> Any:

@@ -28,14 +28,14 @@ async def preview(workspace: Workspace, request: PreviewRequest) -> PreviewAnswe
 
 
 def add_stored_facts(workspace: Workspace, answer: PreviewAnswer) -> None:
-    """Evidence rows whose digest is that of a target's source become facts of that target, each once."""
+    """Evidence about a target's very source text becomes facts of that target: the newest of each fact and device."""
     digests = {fact.digest for target in answer.targets for fact in target.facts if fact.digest}
     rows = evidence_of(workspace, digests) if digests else []
     for target in answer.targets:
         own = {fact.digest for fact in target.facts if fact.digest}
-        seen = {(fact.fact, fact.toolchain, fact.device) for fact in target.facts}
-        for row in rows:
-            key = (row.fact, row.toolchain, row.device)
+        seen = {(fact.fact, fact.device) for fact in target.facts}
+        for row in sorted(rows, key=lambda row: row.id, reverse=True):
+            key = (row.fact, row.device)
             if row.digest in own and row.target == target.target and key not in seen:
                 seen.add(key)
                 target.facts.append(

@@ -14,7 +14,23 @@ export type CodeLanguage = "c" | "listing";
 
 const languages: Record<CodeLanguage, () => LanguageSupport> = { c: cpp, listing };
 
-export function CodeView({ text, language, label }: { text: string; language: CodeLanguage; label: string }) {
+interface CodeViewProps {
+  text: string;
+  language: CodeLanguage;
+  label: string;
+  /** The function to open at: what stands above it (includes, helpers) is read less often. */
+  start?: string;
+}
+
+/** Where the definition of `name` begins: its last mention as a call at the start of a line's code. */
+function definitionOf(text: string, name: string): number {
+  const pattern = new RegExp(`^[\\w].*\\b${name}\\w*\\s*\\(`, "gm");
+  let at = 0;
+  for (const found of text.matchAll(pattern)) at = found.index;
+  return at;
+}
+
+export function CodeView({ text, language, label, start }: CodeViewProps) {
   const place = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView | null>(null);
 
@@ -40,6 +56,8 @@ export function CodeView({ text, language, label }: { text: string; language: Co
       }),
     });
     view.current = made;
+    const at = start ? definitionOf(text, start) : 0;
+    if (at > 0) made.dispatch({ effects: EditorView.scrollIntoView(at, { y: "start" }) });
     return () => made.destroy();
     // The text is brought in by the effect below; a new language or label makes a new view.
   }, [language, label]);

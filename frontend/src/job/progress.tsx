@@ -9,7 +9,7 @@ import { duration, longTime } from "../ui/format";
 export function StateWord({ job }: { job: JobSummary }) {
   const cancelling = job.cancel_requested && !isOver(job.state);
   return (
-    <span class={`kc-state is-${job.state}`} data-state={job.state}>
+    <span class="kc-state" data-state={job.state}>
       {cancelling ? t("job.cancelling") : t(`job.state.${job.state}`)}
     </span>
   );

@@ -18,23 +18,23 @@ export interface Layout {
   logScale: boolean;
 }
 
-const standard = (): Layout => ({
+const standard = (hasJobs: boolean): Layout => ({
   railOpen: window.innerWidth >= 1500,
   rail: 200,
   editor: window.innerWidth >= 1900 ? 520 : 360,
-  lower: 200,
+  lower: window.innerHeight < 900 ? 150 : 220,
   lowerOpen: true,
   lowerTab: "graph",
   lowerTarget: "c",
-  drawerOpen: true,
-  drawer: 240,
+  drawerOpen: hasJobs,
+  drawer: window.innerHeight < 900 ? 240 : 320,
   drawerTab: "summary",
   logScale: false,
 });
 
 /** What was stored, where it still has the type the page expects; else the standard. */
-export function layoutFrom(stored: Record<string, unknown>): Layout {
-  const start = standard();
+export function layoutFrom(stored: Record<string, unknown>, hasJobs: boolean): Layout {
+  const start = standard(hasJobs);
   const kept = Object.entries(stored).filter(
     ([name, value]) => name in start && typeof value === typeof start[name as keyof Layout],
   );

@@ -9,7 +9,7 @@ import { CopyButton, download } from "../ui/take";
 import { ConfigPane } from "./config-pane";
 import type { Layout, LowerTab } from "./layout";
 import type { Store } from "./store";
-import { staleWords, targetLabel } from "./words";
+import { staleWords, targetLabel, targetShort } from "./words";
 
 type Arrange = (change: Partial<Layout>) => void;
 
@@ -52,9 +52,11 @@ function SourcePane({ store, target }: { store: Store; target: string }) {
     <section class="op-pane" data-target={target} data-pane={target} aria-label={t("pane.code", { target: label })}>
       <header class="op-pane-head">
         <h2 class="kc-target-name" data-target={target}>
-          {label}
+          {targetShort(target)}
         </h2>
-        <span class="kc-faint is-architecture">{shown?.architecture !== label ? shown?.architecture : ""}</span>
+        <span class="kc-faint is-architecture" title={label}>
+          {[label, shown?.architecture].filter(Boolean).join(", ")}
+        </span>
         <span class="op-pane-tools">
           <CopyButton text={() => shown?.source ?? ""} disabled={!shown?.source} />
           <IconButton
@@ -94,7 +96,7 @@ function PaneText({ shown, label }: { shown: TargetPreview | null; label: string
       </div>
     );
   }
-  return <CodeView text={shown.source} language="c" label={label} />;
+  return <CodeView text={shown.source} language="c" label={label} start={shown.entry} />;
 }
 
 const TABS: readonly LowerTab[] = ["graph", "tile", "onnx", "config"];

@@ -103,7 +103,7 @@ export function openStore(context: OperatorPage, session: LiveSession) {
     return { source: source.peek(), shapes: shapes.peek(), targets: context.targets, configs: configs.peek() };
   }
 
-  const layout = signal(layoutFrom(context.layout));
+  const layout = signal(layoutFrom(context.layout, context.jobs.length > 0));
   let storing: ReturnType<typeof setTimeout> | undefined;
   effect(() => {
     const arranged = layout.value;

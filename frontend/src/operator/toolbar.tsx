@@ -3,7 +3,7 @@ import { keyLabel } from "../ui/commands";
 import { Icon, IconButton } from "../ui/icons";
 import { JOB_BUTTONS } from "./commands";
 import type { Store } from "./store";
-import { targetLabel } from "./words";
+import { targetLabel, targetShort } from "./words";
 
 export function Toolbar({ store }: { store: Store }) {
   const layout = store.layout.value;
@@ -43,7 +43,7 @@ export function Toolbar({ store }: { store: Store }) {
       <fieldset class="op-targets">
         <legend class="kc-visually-hidden">{t("run.targets")}</legend>
         {store.context.targets.map((target) => (
-          <label key={target} class="kc-checkbox" title={`${t("run.targets")}: ${target}`}>
+          <label key={target} class="kc-checkbox" title={`${t("run.targets")}: ${targetLabel(store, target)}`}>
             <input
               type="checkbox"
               checked={store.ticked.value.includes(target)}
@@ -55,7 +55,7 @@ export function Toolbar({ store }: { store: Store }) {
               }}
             />
             <span class="kc-target-name" data-target={target}>
-              {targetLabel(store, target)}
+              {targetShort(target)}
             </span>
           </label>
         ))}

@@ -9,6 +9,15 @@ export function targetLabel(store: Store, target: string): string {
   return known?.label ?? target;
 }
 
+/** Names of languages as their makers write them; a family that is not here goes by its own id. */
+const LANGUAGES: Record<string, string> = { c: "C", cuda: "CUDA", ascend: "Ascend C", hip: "HIP", opencl: "OpenCL", wgsl: "WGSL" };
+
+/** The target in one or two words, for places with no room for its label. */
+export function targetShort(target: string): string {
+  const family = target.split(":", 1)[0] ?? target;
+  return LANGUAGES[family] ?? family;
+}
+
 /** Why what the panes show is older than the text; empty when it is not. */
 export function staleWords(store: Store): string {
   if (store.preview.error.value) return t("pane.stale");

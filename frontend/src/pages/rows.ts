@@ -15,7 +15,7 @@ function select(rows: readonly HTMLTableRowElement[], row: HTMLTableRowElement |
 }
 
 export function enhanceRows(root: ParentNode = document): void {
-  for (const table of root.querySelectorAll<HTMLTableElement>("table[data-kc-rows]")) {
+  for (const table of root.querySelectorAll<HTMLTableElement>("table[data-kc-rows]:not(#kc-board)")) {
     const rows = [...table.querySelectorAll<HTMLTableRowElement>("tbody tr[data-href]")];
     if (rows.length === 0) continue;
     table.setAttribute("role", "grid");

@@ -26,7 +26,7 @@ def driver_text(module: TileModule, entry: str) -> str:
     places |= {t.name: f"temporary_{k}.data()" for k, t in enumerate(module.temporaries)}
     named = operators(module)
     runs = [line for p in module.programs for line in _run(module, p, named[p.name], places, spell)]
-    helpers = helper_text(spell.used, HOST)
+    functions = helper_text(spell.used, HOST)
     return "\n".join(
         [
             f"// Runs {module.name} on KernelCAT's functional model: the host's tiling functions, then the kernels.",
@@ -36,7 +36,7 @@ def driver_text(module: TileModule, entry: str) -> str:
             "int kc_threads = 1;",
             'extern "C" const char *kc_last_error(void) { return twin::last_error().c_str(); }',
             "namespace driver {",
-            *([helpers] if helpers else []),
+            *([functions] if functions else []),
             "static int launch(void **tensors, const int64_t *sizes) {",
             "    (void)sizes;",
             *sizes,

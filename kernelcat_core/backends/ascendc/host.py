@@ -96,7 +96,7 @@ def host_text(module: TileModule) -> str:
             *_infer(module, p, named[p.name], spell),
         )
     ]
-    helpers = helper_text(spell.used, HOST)
+    functions = helper_text(spell.used, HOST)
     return "\n".join(
         [
             f"// Host side of {module.name}: its operators, how they are tiled and their output shapes.",
@@ -105,7 +105,7 @@ def host_text(module: TileModule) -> str:
             '#include "tiling/platform/platform_ascendc.h"',
             "",
             "namespace optiling {",
-            *([helpers] if helpers else []),
+            *([functions] if functions else []),
             *bodies,
             "}  // namespace optiling",
             "",

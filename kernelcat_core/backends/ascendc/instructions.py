@@ -33,7 +33,8 @@ def _rows() -> tuple[Instruction, ...]:
                     "compare",
                     op.upper(),
                     source="API",
-                    meaning="one bit an element; count * size is a multiple of 256 B",
+                    meaning="one bit an element; count * size is a multiple of 256 B; NaN as in IEEE 754",
+                    confirmed=False,
                 )
             )
         for op, name in {"sum": "ReduceSum", "max": "ReduceMax", "min": "ReduceMin"}.items():

@@ -10,7 +10,7 @@ from kernelcat_core.backends.ascendc.instructions import TABLE
 from kernelcat_core.backends.ascendc.limits import MEMORY_910B
 from kernelcat_core.backends.ascendc.names import Operator, Paths, operators
 from kernelcat_core.backends.ascendc.spell import DIALECT, STORAGE, Names
-from kernelcat_core.backends.ascendc.statements import COPY_HELPERS, Statements, queue_name
+from kernelcat_core.backends.ascendc.statements import FUNCTIONS, Statements, queue_name
 from kernelcat_core.codegen.cstyle import helper_text
 from kernelcat_core.codegen.dma import lower
 from kernelcat_core.codegen.dma_ast import DmaProgram
@@ -30,8 +30,8 @@ def render(module: TileModule, target: Target) -> Source:
     named = operators(module)
     bodies = [_program(p, named[p.name]) for p in programs]
     used = {name: None for _, statements in bodies for name in statements.names.speller.used}
-    copies = {name: None for _, statements in bodies for name in statements.helpers}
-    scalar_helpers = helper_text(used, DIALECT)
+    copies = {name: None for _, statements in bodies for name in statements.functions}
+    scalar_functions = helper_text(used, DIALECT)
     paths = Paths(module.name)
     text = "\n".join(
         [
@@ -40,8 +40,8 @@ def render(module: TileModule, target: Target) -> Source:
             "using namespace AscendC;",
             "",
             "namespace {",
-            *(COPY_HELPERS[name] for name in copies),
-            *([scalar_helpers] if scalar_helpers else []),
+            *(FUNCTIONS[name] for name in copies),
+            *([scalar_functions] if scalar_functions else []),
             "",
             *(line for lines, _ in bodies for line in (*lines, "")),
             "}  // namespace",

@@ -92,24 +92,24 @@ _API = frozenset(
 )
 
 
-def _helper(result: str, name: str, argument: str, body: str) -> str:
-    return f"__aicore__ inline {result} {name}({argument}) {{ {body} }}"
+def _function(returns: str, name: str, argument: str, body: str) -> str:
+    return f"__aicore__ inline {returns} {name}({argument}) {{ {body} }}"
 
 
 def _bits(name: str, bits: str) -> str:
     """A float constant by its bits: the language has no literal for it."""
-    return _helper("float", name, "", f"union {{ uint32_t u; float f; }} x = {{{bits}}}; return x.f;")
+    return _function("float", name, "", f"union {{ uint32_t u; float f; }} x = {{{bits}}}; return x.f;")
 
 
-_HELPERS: dict[str, str] = {
-    "kc_abs_f32": _helper("float", "kc_abs_f32", "float a", "return a < 0.0f ? -a : a == 0.0f ? 0.0f : a;"),
-    "kc_abs_f64": _helper("double", "kc_abs_f64", "double a", "return a < 0.0 ? -a : a == 0.0 ? 0.0 : a;"),
+_FUNCTIONS: dict[str, str] = {
+    "kc_abs_f32": _function("float", "kc_abs_f32", "float a", "return a < 0.0f ? -a : a == 0.0f ? 0.0f : a;"),
+    "kc_abs_f64": _function("double", "kc_abs_f64", "double a", "return a < 0.0 ? -a : a == 0.0 ? 0.0 : a;"),
     "kc_infinity": _bits("kc_infinity", "0x7f800000u"),
     "kc_nan": _bits("kc_nan", "0x7fc00000u"),
-    "kc_f16_to_f32": _helper("float", "kc_f16_to_f32", "half a", "return static_cast<float>(a);"),
-    "kc_f32_to_f16": _helper("half", "kc_f32_to_f16", "float a", "return static_cast<half>(a);"),
-    "kc_bf16_to_f32": _helper("float", "kc_bf16_to_f32", "bfloat16_t a", "return ToFloat(a);"),
-    "kc_f32_to_bf16": _helper("bfloat16_t", "kc_f32_to_bf16", "float a", "return ToBfloat16(a);"),
+    "kc_f16_to_f32": _function("float", "kc_f16_to_f32", "half a", "return static_cast<float>(a);"),
+    "kc_f32_to_f16": _function("half", "kc_f32_to_f16", "float a", "return static_cast<half>(a);"),
+    "kc_bf16_to_f32": _function("float", "kc_bf16_to_f32", "bfloat16_t a", "return ToFloat(a);"),
+    "kc_f32_to_bf16": _function("bfloat16_t", "kc_f32_to_bf16", "float a", "return ToBfloat16(a);"),
 }
 
 DIALECT = Dialect(
@@ -128,7 +128,7 @@ DIALECT = Dialect(
     infinity="kc_infinity()",
     nan="kc_nan()",
     reserved=_API,
-    helpers=MappingProxyType(_HELPERS),
+    helpers=MappingProxyType(_FUNCTIONS),
 )
 
 

@@ -41,11 +41,11 @@ _FIXED = {
 
 
 class Statements:
-    """Lines for statements; which helper functions they need is noted in `copies` and by the names' speller."""
+    """Lines for statements; which functions they need is noted in `copies` and by the names' speller."""
 
     def __init__(self, names: Names) -> None:
         self.names = names
-        self.helpers: dict[str, None] = {}
+        self.functions: dict[str, None] = {}
 
     def lines(self, body: tuple[Stmt, ...], indent: str) -> Iterator[str]:
         for s in body:
@@ -88,20 +88,20 @@ class Statements:
             case Sync():
                 yield indent + self._sync(s)
             case CopyIn():
-                self.helpers["CopyRowsIn"] = None
+                self.functions["CopyRowsIn"] = None
                 yield (
                     f"{indent}CopyRowsIn({self.names.view(s.target)}, {self._at(s.tensor, s.offset)}, {text(s.rows)}, "
                     f"{text(s.length)}, {text(s.stride)}, {s.pitch});"
                 )
             case CopyOut():
                 if s.rows != ONE:
-                    self.helpers["CopyRowsOut"] = None
+                    self.functions["CopyRowsOut"] = None
                     yield (
                         f"{indent}CopyRowsOut({self._at(s.tensor, s.offset)}, {self.names.view(s.source)}, "
                         f"{text(s.rows)}, {text(s.length)}, {text(s.stride)}, {s.pitch});"
                     )
                     return
-                self.helpers["CopyRowOut"] = None
+                self.functions["CopyRowOut"] = None
                 ends = f"{self._at(s.tensor, s.offset)}, {self.names.view(s.source)}"
                 yield f"{indent}CopyRowOut({ends}, {text(s.length)});"
             case Vector():
@@ -127,7 +127,7 @@ class Statements:
     def _sync(self, s: Sync) -> str:
         if s.before == s.after:
             return f"PipeBarrier<PIPE_{s.before}>();"
-        self.helpers["Sync"] = None
+        self.functions["Sync"] = None
         return f"Sync<HardEvent::{s.before}_{s.after}>();"
 
     def _exact(self, e: Expr) -> str:
@@ -170,7 +170,7 @@ def queue_name(queue: str, names: Names) -> str:
     return names.of(f"{queue}_queue")
 
 
-COPY_HELPERS = {
+FUNCTIONS = {
     "Sync": """template <HardEvent event>
 __aicore__ inline void Sync() {
     const event_t id = static_cast<event_t>(GetTPipePtr()->FetchEventID(event));

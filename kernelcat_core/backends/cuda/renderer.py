@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kernelcat_core.backends.cuda import host
-from kernelcat_core.backends.cuda.spell import FRAGMENT_LOAD, FRAGMENT_MMA, IndexSpeller, KernelText, kernel_name, name
+from kernelcat_core.backends.cuda.spell import FRAGMENT_LOAD, FRAGMENT_MMA, IndexSpeller, KernelText, name
 from kernelcat_core.codegen import simt
 from kernelcat_core.codegen.simt_ast import Kernel
 from kernelcat_core.codegen.source import Source
@@ -75,4 +75,4 @@ def _instructions(body: str) -> str:
 def _launch_words(k: Kernel) -> str:
     cells = " x ".join(print_expr(a.size) for a in k.grid) or "1"
     shared = f", {k.shared_bytes} bytes of shared memory" if k.shared else ""
-    return f"{kernel_name(k)}: {cells} blocks of {k.threads} threads{shared}"
+    return f"{cells} blocks of {k.threads} threads{shared}"

@@ -8,7 +8,7 @@ from kernelcat_core.ir.expr import Expr, Load, Var, ceil_div, index, mul, op, su
 from kernelcat_core.ir.graph import Axis, Compute, Graph, expressions
 from kernelcat_core.ir.tile import Lane, Let, Tile
 from kernelcat_core.schedule.affine import flatten, linear
-from kernelcat_core.schedule.emit import Emitter, bind_states, compute_dtype
+from kernelcat_core.schedule.emit import Emitter, bind_states, widen_monoid
 from kernelcat_core.schedule.kernel import Kernel
 
 
@@ -71,8 +71,9 @@ def accumulators(e: Emitter, node: Compute, lanes: tuple[Lane, ...]) -> tuple[Ti
     """Tiles that hold the reduction's state, set to the identity over their whole capacity."""
     assert node.monoid is not None
     full = tuple(Lane(lane.name, lane.capacity, index(lane.capacity)) for lane in lanes)
-    tiles = tuple(e.tile(f"acc_{node.output.name}", compute_dtype(d), full, "reg") for d in node.monoid.state)
-    e.map(tiles, full, tuple(node.monoid.identity))
+    monoid = widen_monoid(node.monoid)
+    tiles = tuple(e.tile(f"acc_{node.output.name}", d, full, "reg") for d in monoid.state)
+    e.map(tiles, full, tuple(monoid.identity))
     return tiles
 
 
@@ -82,7 +83,7 @@ def accumulate(e: Emitter, node: Compute, tiles: tuple[Tile, ...], lanes: tuple[
     assert node.monoid is not None
     reads = tuple(t.at(*(lane.var for lane in lanes)) for t in tiles)
     state = {f"a{k}": r for k, r in enumerate(reads)}
-    combined = tuple(bind_states(substitute(c, state), "b", values) for c in node.monoid.combine)
+    combined = tuple(bind_states(substitute(c, state), "b", values) for c in widen_monoid(node.monoid).combine)
     e.map(tiles, lanes, combined)
 
 

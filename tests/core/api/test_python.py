@@ -21,7 +21,7 @@ def test_kernel_on_numpy_arrays() -> None:
 def test_several_outputs_and_targets() -> None:
     x = np.random.default_rng(1).standard_normal((5, 9)).astype("f4")
     for target in ("c", "a100", "ascend910b"):
-        s, m = kernelcat.kernel("S[i] = sum[j](X[i,j]); M[i] = max[j](X[i,j]) -> S, M", target)(X=x)
+        s, m = kernelcat.kernel("S[i] = sum[j](X[i,j]); M[i] = max[j](X[i,j])\n-> S, M", target)(X=x)
         np.testing.assert_allclose(s, x.sum(1), rtol=1e-4, atol=1e-5)
         np.testing.assert_array_equal(m, x.max(1))
 
@@ -52,12 +52,12 @@ def test_builder_gives_cuda_source_and_ptx() -> None:
     @b.register_op
     def scaled_softmax(x, scale: float = 0.5):  # type: ignore[no-untyped-def]
         """Softmax of a scaled tensor."""
-        return f"Y = softmax({x} * {scale})"
+        return f"{x}: f32[M, N]; Y = softmax({x} * {scale})"
 
     built = b.build(opt_level="O3")
     assert built.ok and "__global__" in built.source and built.target == "cuda:sm_80"
     assert ".visible .entry" in built.ptx if "compiled" in built.facts else built.ptx == ""
-    assert scaled_softmax(scale=2.0).formula == "Y = softmax(x * 2.0)"
+    assert scaled_softmax(scale=2.0).formula == "x: f32[M, N]; Y = softmax(x * 2.0)"
 
 
 def test_register_op_with_several_targets() -> None:

@@ -88,6 +88,14 @@ def argmax_rows() -> Graph:
     return Graph((tensor("X", M, N),), (node,), ("Y",))
 
 
+def narrow_max() -> Graph:
+    """A maximum whose state is declared f16, and an argmin beside it."""
+    x = at("X", i, k, dtype=F16)
+    top = Compute(tensor("Y", M, dtype=F16), (Axis("i", M),), (x,), (Axis("k", N),), monoid("max", F16))
+    place = Compute(tensor("Z", M, dtype=I64), (Axis("i", M),), (x, k), (Axis("k", N),), monoid("argmin", F16), Var("s1", I64))
+    return Graph((tensor("X", M, N, dtype=F16),), (top, place), ("Y", "Z"))
+
+
 def whole_sum() -> Graph:
     total = Compute(tensor("s"), (), (at("X", i, j),), (Axis("i", M), Axis("j", N)), monoid("sum", F32))
     root = Compute(tensor("q"), (), (op("sqrt", op("abs", at("s"))),))
@@ -123,6 +131,7 @@ def nearest(by_key: bool) -> Graph:
 GRAPHS: dict[str, Callable[[], Graph]] = {
     "softmax": softmax, "softmax_middle": softmax_middle, "layer_norm": layer_norm, "matmul_bias": matmul_bias,
     "convolution": convolution, "pool": pool, "chain_f16": chain_f16, "argmax_rows": argmax_rows, "whole_sum": whole_sum,
+    "narrow_max": narrow_max,
     "gather": gather, "names_meet": names_meet, "select_by_position": lambda: nearest(False),
     "select_by_key": lambda: nearest(True),
 }

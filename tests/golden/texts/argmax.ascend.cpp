@@ -36,7 +36,7 @@ __aicore__ inline int64_t kc_min_i64(int64_t a, int64_t b) { return a < b ? a : 
 __aicore__ inline bool kc_isnan_f32(float a) { return a != a; }
 
 /// row: min(cells, vector cores) blocks, each walks cells (r0); 81952 of 188160 B of UB
-class KernelCore {
+class KcKernelCore {
 public:
     __aicore__ inline void Init(GM_ADDR X, GM_ADDR Y, int64_t v_I, int64_t K) {
         this->v_I = v_I;
@@ -69,7 +69,6 @@ public:
             int64_t s_Y_1;
             int64_t Y_1;
             Sync<HardEvent::S_V>();
-            PipeBarrier<PIPE_V>();
             Duplicate(acc_Y, (-kc_infinity()), 2048);
             for (int64_t e__0 = 0; e__0 < 2048; ++e__0) {
                 acc_Y_1.SetValue(e__0, 9223372036854775807ll);
@@ -98,12 +97,11 @@ public:
                 Compare(tmp0.ReinterpretCast<uint8_t>(), acc_Y, t_X, CMPMODE::EQ, (n + 63) / 64 * 64);
                 PipeBarrier<PIPE_V>();
                 Or(tmp1.ReinterpretCast<int16_t>(), tmp2.ReinterpretCast<int16_t>(), tmp0.ReinterpretCast<int16_t>(), (n + 127) / 128 * 8);
+                Sync<HardEvent::V_S>();
                 for (int64_t e__1 = 0; e__1 < n; ++e__1) {
-                    Sync<HardEvent::V_S>();
                     tmp0.SetValue(e__1, b * 2048 + e__1 < acc_Y_1.GetValue(e__1) ? 1.0f : 0.0f);
                 }
                 Sync<HardEvent::S_V>();
-                PipeBarrier<PIPE_V>();
                 CompareScalar(tmp2.ReinterpretCast<uint8_t>(), tmp0, 0.0f, CMPMODE::NE, (n + 63) / 64 * 64);
                 PipeBarrier<PIPE_V>();
                 And(tmp0.ReinterpretCast<int16_t>(), tmp1.ReinterpretCast<int16_t>(), tmp2.ReinterpretCast<int16_t>(), (n + 127) / 128 * 8);
@@ -111,9 +109,8 @@ public:
                 Or(tmp2.ReinterpretCast<int16_t>(), tmp4.ReinterpretCast<int16_t>(), tmp0.ReinterpretCast<int16_t>(), (n + 127) / 128 * 8);
                 PipeBarrier<PIPE_V>();
                 Select(tmp0, tmp2.ReinterpretCast<uint8_t>(), t_X, acc_Y, SELMODE::VSEL_TENSOR_TENSOR_MODE, n);
+                Sync<HardEvent::MTE2_S>();
                 for (int64_t e__2 = 0; e__2 < n; ++e__2) {
-                    Sync<HardEvent::MTE2_S>();
-                    Sync<HardEvent::V_S>();
                     acc_Y_1.SetValue(e__2, ((t_X.GetValue(e__2) != t_X.GetValue(e__2) && !(acc_Y.GetValue(e__2) != acc_Y.GetValue(e__2))) || (t_X.GetValue(e__2) > acc_Y.GetValue(e__2))) || (((acc_Y.GetValue(e__2) != acc_Y.GetValue(e__2) && t_X.GetValue(e__2) != t_X.GetValue(e__2)) || (acc_Y.GetValue(e__2) == t_X.GetValue(e__2))) && (b * 2048 + e__2 < acc_Y_1.GetValue(e__2))) ? b * 2048 + e__2 : acc_Y_1.GetValue(e__2));
                 }
                 Sync<HardEvent::S_V>();
@@ -123,8 +120,8 @@ public:
             }
             s_Y = (-kc_infinity());
             s_Y_1 = 9223372036854775807ll;
+            Sync<HardEvent::V_S>();
             for (int64_t e__3 = 0; e__3 < 2048; ++e__3) {
-                Sync<HardEvent::V_S>();
                 const float v_v_5f__5f_0 = acc_Y.GetValue(e__3);
                 const int64_t v_v_5f__5f_1 = acc_Y_1.GetValue(e__3);
                 const float v_v_5f__5f_2 = ((kc_isnan_f32(v_v_5f__5f_0) && !kc_isnan_f32(s_Y)) || (v_v_5f__5f_0 > s_Y)) || (((kc_isnan_f32(s_Y) && kc_isnan_f32(v_v_5f__5f_0)) || (s_Y == v_v_5f__5f_0)) && (v_v_5f__5f_1 < s_Y_1)) ? v_v_5f__5f_0 : s_Y;
@@ -158,10 +155,11 @@ private:
 
 }  // namespace
 
-extern "C" __global__ __aicore__ void kernel(GM_ADDR X, GM_ADDR Y, GM_ADDR workspace, GM_ADDR tiling) {
-    GET_TILING_DATA_WITH_STRUCT(KernelTilingData, sizes, tiling);
+extern "C" __global__ __aicore__ void kc_kernel(GM_ADDR X, GM_ADDR Y, GM_ADDR workspace, GM_ADDR tiling) {
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);
+    GET_TILING_DATA_WITH_STRUCT(KcKernelTilingData, sizes, tiling);
     (void)workspace;
-    KernelCore kernel;
+    KcKernelCore kernel;
     kernel.Init(X, Y, sizes.v_I, sizes.K);
     kernel.Process();
 }

@@ -110,7 +110,8 @@ extern "C" int kernel_launch(void *const *tensors, const int64_t *sizes, cudaStr
     if (cells > 2147483647) status = cudaErrorInvalidConfiguration;
     void *arguments[] = {(void *)&X, (void *)&Y, (void *)&v_I, (void *)&K};
     if (status == cudaSuccess && cells > 0)
-      status = cudaLaunchKernel(k0_kernel, dim3((unsigned)cells), dim3(128), arguments, 0, stream);
+      status = cudaLaunchKernel(k0_kernel, dim3((unsigned)cells), dim3(128), 
+                                arguments, 0, stream);
   }
   return status;
 }

@@ -28,13 +28,24 @@ __aicore__ inline void CopyRowsIn(const LocalTensor<T> &to, const GlobalTensor<T
     }
 }
 template <class T>
-__aicore__ inline void CopyRowOut(const GlobalTensor<T> &to, const LocalTensor<T> &from, int64_t length) {
-    DataCopyPad(to, from, DataCopyExtParams{1, static_cast<uint32_t>(length * sizeof(T)), 0, 0, 0});
+__aicore__ inline void CopyRowsOut(const GlobalTensor<T> &to, const LocalTensor<T> &from, int64_t rows, int64_t length,
+                                   int64_t stride, int64_t pitch) {
+    const uint32_t bytes = static_cast<uint32_t>(length * sizeof(T));
+    const int64_t gap = (stride - length) * static_cast<int64_t>(sizeof(T));
+    if (rows > 1 && gap >= 0 && gap < 4294967296 && rows < 4096) {
+        const uint32_t skip = static_cast<uint32_t>((pitch * sizeof(T) - (bytes + 31) / 32 * 32) / 32);
+        const uint16_t count = static_cast<uint16_t>(rows);
+        DataCopyPad(to, from, DataCopyExtParams{count, bytes, skip, static_cast<uint32_t>(gap), 0});
+    } else {
+        for (int64_t r = 0; r < rows; ++r) {
+            DataCopyPad(to[r * stride], from[r * pitch], DataCopyExtParams{1, bytes, 0, 0, 0});
+        }
+    }
 }
 __aicore__ inline int64_t kc_min_i64(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/// contraction: min(cells, vector cores) blocks, each walks cells (yb, xb); 78336 of 188160 B of UB
-class KernelCore {
+/// contraction: min(cells, vector cores) blocks, each walks cells (yb, xb); 68864 of 188160 B of UB
+class KcKernelCore {
 public:
     __aicore__ inline void Init(GM_ADDR A, GM_ADDR B, GM_ADDR b, GM_ADDR Y, int64_t v_I, int64_t K, int64_t J) {
         this->v_I = v_I;
@@ -45,7 +56,6 @@ public:
         b_gm.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(b), J);
         Y_gm.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(Y), v_I * J);
         pipe.InitBuffer(acc_buffer, 8448);
-        pipe.InitBuffer(Y_sum_1_buffer, 8448);
         pipe.InitBuffer(Y_1_buffer, 8448);
         pipe.InitBuffer(tmp0_buffer, 512);
         pipe.InitBuffer(tmp1_buffer, 512);
@@ -54,11 +64,9 @@ public:
         pipe.InitBuffer(a_queue, 2, 2304);
         pipe.InitBuffer(b_1_queue, 2, 16640);
         pipe.InitBuffer(t_b_queue, 1, 8448);
-        pipe.InitBuffer(out_queue, 2, 512);
     }
     __aicore__ inline void Process() {
         LocalTensor<float> acc = acc_buffer.Get<float>();
-        LocalTensor<float> Y_sum_1 = Y_sum_1_buffer.Get<float>();
         LocalTensor<float> Y_1 = Y_1_buffer.Get<float>();
         LocalTensor<float> tmp0 = tmp0_buffer.Get<float>();
         LocalTensor<float> tmp1 = tmp1_buffer.Get<float>();
@@ -72,8 +80,8 @@ public:
             const int64_t yb = rest;
             const int64_t ny = kc_min_i64(16, v_I - yb * 16);
             const int64_t nx = kc_min_i64(128, J - xb * 128);
+            PipeBarrier<PIPE_V>();
             for (int64_t y = 0; y < 16; ++y) {
-                PipeBarrier<PIPE_V>();
                 Duplicate(acc[y * 128], 0.0f, 128);
             }
             for (int64_t zb = 0; zb < (K + 31) / 32; ++zb) {
@@ -87,27 +95,24 @@ public:
                 b_1_queue.EnQue(b_1);
                 a = a_queue.DeQue<float>();
                 b_1 = b_1_queue.DeQue<float>();
+                Sync<HardEvent::MTE2_S>();
                 for (int64_t z = 0; z < nz; ++z) {
+                    PipeBarrier<PIPE_V>();
                     for (int64_t y = 0; y < ny; ++y) {
-                        Sync<HardEvent::MTE2_S>();
-                        PipeBarrier<PIPE_V>();
                         Axpy(acc[y * 128], b_1[z * 128], a.GetValue(y * 32 + z), nx);
                     }
                 }
                 a_queue.FreeTensor(a);
                 b_1_queue.FreeTensor(b_1);
             }
-            for (int64_t y = 0; y < ny; ++y) {
-                PipeBarrier<PIPE_V>();
-                Muls(Y_sum_1[y * 128], acc[y * 128], 1.0f, nx);
-            }
             LocalTensor<float> t_b = t_b_queue.AllocTensor<float>();
             CopyRowsIn(t_b, b_gm[xb * 128], ny, nx, 0, 128);
             t_b_queue.EnQue(t_b);
             t_b = t_b_queue.DeQue<float>();
+            Sync<HardEvent::MTE3_V>();
             for (int64_t y = 0; y < ny; ++y) {
                 PipeBarrier<PIPE_V>();
-                Add(tmp0, Y_sum_1[y * 128], t_b[y * 128], nx);
+                Add(tmp0, acc[y * 128], t_b[y * 128], nx);
                 PipeBarrier<PIPE_V>();
                 Muls(tmp1, tmp0, 0.5f, nx);
                 Muls(tmp2, tmp0, 0.70710677f, nx);
@@ -118,17 +123,8 @@ public:
                 PipeBarrier<PIPE_V>();
                 Mul(Y_1[y * 128], tmp1, tmp2, nx);
             }
-            for (int64_t y = 0; y < ny; ++y) {
-                {
-                    LocalTensor<float> out_f32 = out_queue.AllocTensor<float>();
-                    PipeBarrier<PIPE_V>();
-                    Muls(out_f32, Y_1[y * 128], 1.0f, nx);
-                    out_queue.EnQue(out_f32);
-                    out_f32 = out_queue.DeQue<float>();
-                    CopyRowOut(Y_gm[(yb * 16 + y) * J + xb * 128], out_f32, nx);
-                    out_queue.FreeTensor(out_f32);
-                }
-            }
+            Sync<HardEvent::V_MTE3>();
+            CopyRowsOut(Y_gm[yb * 16 * J + xb * 128], Y_1, ny, nx, J, 128);
             t_b_queue.FreeTensor(t_b);
         }
     }
@@ -138,10 +134,8 @@ private:
     TBuf<TPosition::VECCALC> acc_buffer;
     TQue<TPosition::VECIN, 1> a_queue;
     TQue<TPosition::VECIN, 1> b_1_queue;
-    TBuf<TPosition::VECCALC> Y_sum_1_buffer;
     TQue<TPosition::VECIN, 1> t_b_queue;
     TBuf<TPosition::VECCALC> Y_1_buffer;
-    TQue<TPosition::VECOUT, 1> out_queue;
     TBuf<TPosition::VECCALC> tmp0_buffer;
     TBuf<TPosition::VECCALC> tmp1_buffer;
     TBuf<TPosition::VECCALC> tmp2_buffer;
@@ -155,10 +149,11 @@ private:
 
 }  // namespace
 
-extern "C" __global__ __aicore__ void kernel(GM_ADDR A, GM_ADDR B, GM_ADDR b, GM_ADDR Y, GM_ADDR workspace, GM_ADDR tiling) {
-    GET_TILING_DATA_WITH_STRUCT(KernelTilingData, sizes, tiling);
+extern "C" __global__ __aicore__ void kc_kernel(GM_ADDR A, GM_ADDR B, GM_ADDR b, GM_ADDR Y, GM_ADDR workspace, GM_ADDR tiling) {
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);
+    GET_TILING_DATA_WITH_STRUCT(KcKernelTilingData, sizes, tiling);
     (void)workspace;
-    KernelCore kernel;
+    KcKernelCore kernel;
     kernel.Init(A, B, b, Y, sizes.v_I, sizes.K, sizes.J);
     kernel.Process();
 }

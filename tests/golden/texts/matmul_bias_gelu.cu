@@ -26,6 +26,9 @@ k0_kernel(const float *__restrict__ A, const float *__restrict__ B, const float 
   const int64_t xb = cell % (unsigned)((J + 63) / 64);
   cell /= (unsigned)((J + 63) / 64);
   const int64_t yb = cell;
+  const int64_t ty = t / 16;
+  const int64_t tx = t % 16;
+  const bool aligned_B = (uint64_t)B % 16 == 0;
   float acc[4][4];
   const int64_t ny = kc_min_i64(64, v_I - yb * 64);
   const int64_t nx = kc_min_i64(64, J - xb * 64);
@@ -52,32 +55,46 @@ k0_kernel(const float *__restrict__ A, const float *__restrict__ B, const float 
           a[zb % 2][z][y] = 0.0f;
         }
       }
-      #pragma unroll
-      for (int i2 = 0; i2 < 4; ++i2) {
-        const int64_t z = (t + i2 * 256) / 64;
-        const int64_t x = (t + i2 * 256) % 64;
-        if (z < nz && x < nx) {
-          __pipeline_memcpy_async(&b_1[zb % 2][z][x], &B[(zb * 16 + z) * J + (xb * 64 + x)], 4);
-        } else {
-          b_1[zb % 2][z][x] = 0.0f;
+      if (aligned_B && nx == 64 && J % 4 == 0 && (zb * 16 * J + xb * 64) % 4 == 0) {
+        {
+          const int64_t z = t / 16;
+          const int64_t x = t % 16 * 4;
+          if (z < nz) {
+            __pipeline_memcpy_async(&b_1[zb % 2][z][x], &B[(zb * 16 + z) * J + (xb * 64 + x)], 16);
+          } else {
+            #pragma unroll
+            for (int v = 0; v < 4; ++v) {
+              b_1[zb % 2][z][x + v] = 0.0f;
+            }
+          }
+        }
+      } else {
+        #pragma unroll
+        for (int i2 = 0; i2 < 4; ++i2) {
+          const int64_t z = (t + i2 * 256) / 64;
+          const int64_t x = (t + i2 * 256) % 64;
+          if (z < nz && x < nx) {
+            __pipeline_memcpy_async(&b_1[zb % 2][z][x], &B[(zb * 16 + z) * J + (xb * 64 + x)], 4);
+          } else {
+            b_1[zb % 2][z][x] = 0.0f;
+          }
         }
       }
       __pipeline_commit();
     }
     if (step > 0) {
-      const int64_t zb = step + -1;
-      const int64_t nz = kc_min_i64(16, K - zb * 16);
+      const int64_t zb = step - 1;
       #pragma unroll
       for (int k = 0; k < 16; ++k) {
         float left[4];
         float right[4];
         #pragma unroll
         for (int i = 0; i < 4; ++i) {
-          left[i] = a[zb % 2][k][t / 16 * 4 + i];
+          left[i] = a[zb % 2][k][ty * 4 + i];
         }
         #pragma unroll
         for (int j = 0; j < 4; ++j) {
-          right[j] = b_1[zb % 2][k][t % 16 * 4 + j];
+          right[j] = b_1[zb % 2][k][tx * 4 + j];
         }
         #pragma unroll
         for (int i = 0; i < 4; ++i) {
@@ -93,8 +110,8 @@ k0_kernel(const float *__restrict__ A, const float *__restrict__ B, const float 
   for (int i = 0; i < 4; ++i) {
     #pragma unroll
     for (int j = 0; j < 4; ++j) {
-      const int64_t y = t / 16 * 4 + i;
-      const int64_t x = t % 16 * 4 + j;
+      const int64_t y = ty * 4 + i;
+      const int64_t x = tx * 4 + j;
       if (y < ny && x < nx) {
         const float Y_sum_1 = acc[i][j];
         const float t_b = b[xb * 64 + x];
@@ -121,7 +138,8 @@ extern "C" int kernel_launch(void *const *tensors, const int64_t *sizes, cudaStr
     if (cells > 2147483647) status = cudaErrorInvalidConfiguration;
     void *arguments[] = {(void *)&A, (void *)&B, (void *)&b, (void *)&Y, (void *)&v_I, (void *)&K, (void *)&J};
     if (status == cudaSuccess && cells > 0)
-      status = cudaLaunchKernel(k0_kernel, dim3((unsigned)cells), dim3(256), arguments, 0, stream);
+      status = cudaLaunchKernel(k0_kernel, dim3((unsigned)cells), dim3(256), 
+                                arguments, 0, stream);
   }
   return status;
 }

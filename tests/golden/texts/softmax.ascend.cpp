@@ -36,7 +36,7 @@ __aicore__ inline int64_t kc_min_i64(int64_t a, int64_t b) { return a < b ? a : 
 __aicore__ inline float kc_max_f32(float a, float b) { return a > b || a != a ? a : b; }
 
 /// row: min(cells, vector cores) blocks, each walks cells (r0); 98592 of 188160 B of UB
-class KernelCore {
+class KcKernelCore {
 public:
     __aicore__ inline void Init(GM_ADDR X, GM_ADDR Y, int64_t X_0, int64_t X_1) {
         this->X_0 = X_0;
@@ -152,10 +152,11 @@ private:
 
 }  // namespace
 
-extern "C" __global__ __aicore__ void kernel(GM_ADDR X, GM_ADDR Y, GM_ADDR workspace, GM_ADDR tiling) {
-    GET_TILING_DATA_WITH_STRUCT(KernelTilingData, sizes, tiling);
+extern "C" __global__ __aicore__ void kc_kernel(GM_ADDR X, GM_ADDR Y, GM_ADDR workspace, GM_ADDR tiling) {
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);
+    GET_TILING_DATA_WITH_STRUCT(KcKernelTilingData, sizes, tiling);
     (void)workspace;
-    KernelCore kernel;
+    KcKernelCore kernel;
     kernel.Init(X, Y, sizes.X_0, sizes.X_1);
     kernel.Process();
 }

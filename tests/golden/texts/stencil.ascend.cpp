@@ -28,7 +28,7 @@ __aicore__ inline void CopyRowOut(const GlobalTensor<T> &to, const LocalTensor<T
 __aicore__ inline int64_t kc_min_i64(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /// elementwise: min(cells, vector cores) blocks, each walks cells (b); 73728 of 188160 B of UB
-class KernelCore {
+class KcKernelCore {
 public:
     __aicore__ inline void Init(GM_ADDR X, GM_ADDR Y, int64_t v_I) {
         this->v_I = v_I;
@@ -104,10 +104,11 @@ private:
 
 }  // namespace
 
-extern "C" __global__ __aicore__ void kernel(GM_ADDR X, GM_ADDR Y, GM_ADDR workspace, GM_ADDR tiling) {
-    GET_TILING_DATA_WITH_STRUCT(KernelTilingData, sizes, tiling);
+extern "C" __global__ __aicore__ void kc_kernel(GM_ADDR X, GM_ADDR Y, GM_ADDR workspace, GM_ADDR tiling) {
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);
+    GET_TILING_DATA_WITH_STRUCT(KcKernelTilingData, sizes, tiling);
     (void)workspace;
-    KernelCore kernel;
+    KcKernelCore kernel;
     kernel.Init(X, Y, sizes.v_I);
     kernel.Process();
 }

@@ -45,6 +45,12 @@ typedef uint16_t kc_f16;
 typedef uint16_t kc_bf16;
 
 static inline int64_t kc_min_i64(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t kc_floordiv_i64(int64_t a, int64_t b) {
+  if (b == 0) return 0;
+  if (b == -1) return (int64_t)((uint64_t)0 - (uint64_t)a);
+  int64_t q = (int64_t)(a / b);
+  return (int64_t)(q - (a % b != 0 && (a < 0) != (b < 0)));
+}
 enum { L4 = KC_BYTES / 4 };
 typedef float v4f32 __attribute__((vector_size(4 * L4)));
 typedef kc_f16 v4f16 __attribute__((vector_size(2 * L4)));

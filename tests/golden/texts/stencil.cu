@@ -20,7 +20,7 @@ extern "C" __global__ void __launch_bounds__(128)
 k0_kernel(const float *__restrict__ X, float *__restrict__ Y, const int64_t v_I) {
   const int t = threadIdx.x;
   const int64_t b = blockIdx.x;
-  const int64_t n = kc_min_i64(512, v_I + -2 - b * 512);
+  const int64_t n = kc_min_i64(512, v_I - 2 - b * 512);
   #pragma unroll
   for (int i = 0; i < 4; ++i) {
     const int64_t c = t + i * 128;
@@ -46,7 +46,8 @@ extern "C" int kernel_launch(void *const *tensors, const int64_t *sizes, cudaStr
     if (cells > 2147483647) status = cudaErrorInvalidConfiguration;
     void *arguments[] = {(void *)&X, (void *)&Y, (void *)&v_I};
     if (status == cudaSuccess && cells > 0)
-      status = cudaLaunchKernel(k0_kernel, dim3((unsigned)cells), dim3(128), arguments, 0, stream);
+      status = cudaLaunchKernel(k0_kernel, dim3((unsigned)cells), dim3(128), 
+                                arguments, 0, stream);
   }
   return status;
 }

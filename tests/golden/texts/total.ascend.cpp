@@ -35,7 +35,7 @@ __aicore__ inline int64_t kc_min_i64(int64_t a, int64_t b) { return a < b ? a : 
 __aicore__ inline int64_t kc_max_i64(int64_t a, int64_t b) { return a > b ? a : b; }
 
 /// row: min(cells, vector cores) blocks, each walks cells (part); 24896 of 188160 B of UB
-class KernelK0PartsCore {
+class KcKernelK0PartsCore {
 public:
     __aicore__ inline void Init(GM_ADDR X, GM_ADDR S_part0, int64_t v_I, int64_t J) {
         this->v_I = v_I;
@@ -98,7 +98,7 @@ private:
 };
 
 /// row: min(cells, vector cores) blocks, each walks cells (1); 352 of 188160 B of UB
-class KernelK0Core {
+class KcKernelK0Core {
 public:
     __aicore__ inline void Init(GM_ADDR S_part0, GM_ADDR S, int64_t v_I, int64_t J) {
         this->v_I = v_I;
@@ -149,17 +149,19 @@ private:
 
 }  // namespace
 
-extern "C" __global__ __aicore__ void kernel_k0_parts(GM_ADDR X, GM_ADDR S_part0, GM_ADDR workspace, GM_ADDR tiling) {
-    GET_TILING_DATA_WITH_STRUCT(KernelK0PartsTilingData, sizes, tiling);
+extern "C" __global__ __aicore__ void kc_kernel_k0_parts(GM_ADDR X, GM_ADDR S_part0, GM_ADDR workspace, GM_ADDR tiling) {
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);
+    GET_TILING_DATA_WITH_STRUCT(KcKernelK0PartsTilingData, sizes, tiling);
     (void)workspace;
-    KernelK0PartsCore kernel;
+    KcKernelK0PartsCore kernel;
     kernel.Init(X, S_part0, sizes.v_I, sizes.J);
     kernel.Process();
 }
-extern "C" __global__ __aicore__ void kernel_k0(GM_ADDR S_part0, GM_ADDR S, GM_ADDR workspace, GM_ADDR tiling) {
-    GET_TILING_DATA_WITH_STRUCT(KernelK0TilingData, sizes, tiling);
+extern "C" __global__ __aicore__ void kc_kernel_k0(GM_ADDR S_part0, GM_ADDR S, GM_ADDR workspace, GM_ADDR tiling) {
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);
+    GET_TILING_DATA_WITH_STRUCT(KcKernelK0TilingData, sizes, tiling);
     (void)workspace;
-    KernelK0Core kernel;
+    KcKernelK0Core kernel;
     kernel.Init(S_part0, S, sizes.v_I, sizes.J);
     kernel.Process();
 }

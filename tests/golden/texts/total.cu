@@ -119,14 +119,16 @@ extern "C" int kernel_launch(void *const *tensors, const int64_t *sizes, cudaStr
     if (cells > 2147483647) status = cudaErrorInvalidConfiguration;
     void *arguments[] = {(void *)&X, (void *)&S_part0, (void *)&v_I, (void *)&J};
     if (status == cudaSuccess && cells > 0)
-      status = cudaLaunchKernel(k0_parts_kernel, dim3((unsigned)cells), dim3(128), arguments, 0, stream);
+      status = cudaLaunchKernel(k0_parts_kernel, dim3((unsigned)cells), dim3(128), 
+                                arguments, 0, stream);
   }
   if (status == cudaSuccess) {
     const int64_t cells = 1;
     if (cells > 2147483647) status = cudaErrorInvalidConfiguration;
     void *arguments[] = {(void *)&S_part0, (void *)&S, (void *)&v_I, (void *)&J};
     if (status == cudaSuccess && cells > 0)
-      status = cudaLaunchKernel(k0_kernel, dim3((unsigned)cells), dim3(128), arguments, 0, stream);
+      status = cudaLaunchKernel(k0_kernel, dim3((unsigned)cells), dim3(128), 
+                                arguments, 0, stream);
   }
   if (S_part0) cudaFreeAsync(S_part0, stream);
   return status;

@@ -53,6 +53,11 @@ def test_sqlite_is_opened_for_many_writers() -> None:
     assert not settings.DATABASES["default"].get("ATOMIC_REQUESTS")
 
 
+@pytest.mark.django_db
+def test_models_and_migrations_agree() -> None:
+    call_command("makemigrations", "--check", "--dry-run", stdout=io.StringIO())
+
+
 def test_debug_is_off_unless_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DEBUG", raising=False)
     assert not environment.flag("DEBUG")

@@ -177,3 +177,11 @@ def test_progress_stays_between_nothing_and_all(ask: Callable[..., Job]) -> None
         recording.progress_set(job.id, job.lease_token, fraction, "x", None)
         job.refresh_from_db()
         assert job.progress_fraction == kept
+
+
+def test_nul_characters_are_replaced(ask: Callable[..., Job]) -> None:
+    job = claim(ask())
+    recording.log_append(job.id, job.lease_token, [("out", "a\0b")])
+    recording.artifact_put(job.id, job.lease_token, "source", "kernel.c", "c\0d")
+    assert job.log_lines.get().text == "a\N{REPLACEMENT CHARACTER}b"
+    assert job.artifacts.get().text == "c\N{REPLACEMENT CHARACTER}d"

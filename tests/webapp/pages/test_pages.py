@@ -99,6 +99,9 @@ def test_pages_speak_the_persons_language(owner: Someone, addresses: list[str]) 
         text = page(owner, address)
         assert '<html lang="zh-hans" data-theme="dark">' in text
         assert handed(text)["language"] == "zh-hans"
+    done = handed(page(owner, "/jobs"))["jobs"][0]["id"]
+    waiting = owner.client.post(f"/api/jobs/{done}/retry").json()["id"]
+    assert owner.client.get(f"/api/jobs/{waiting}/queue").json()["message"] == "正在启动。"
     owner.client.post("/settings", {"language": "xx", "theme": "pink"})
     assert 'lang="zh-hans" data-theme="dark"' in page(owner, "/settings")
 

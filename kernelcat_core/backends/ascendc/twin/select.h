@@ -1,4 +1,5 @@
-// Compare, Select, Cast and Gather. A comparison gives one bit an element, lowest bit first.
+// Compare, Select, Cast and Gather. A comparison gives one bit an element, lowest bit first; with a NaN it is false but
+// for NE (IEEE 754; the reference does not say).
 #pragma once
 #include "vector.h"
 

@@ -57,7 +57,8 @@ def test_a_source_holds_kernel_tiling_host_and_driver() -> None:
     source = render(lower(GRAPHS["layer_norm"](), TARGET, name="layer_norm"), TARGET)
     files = dict(source.files)
     assert list(files) == ["layer_norm_tiling.h", "layer_norm_host.cpp", "layer_norm_driver.cpp"]
-    for words in ('extern "C" __global__ __aicore__ void kc_layer_norm(', "class KcLayerNormCore {", "void Init(", "void Process()"):
+    entry = 'extern "C" __global__ __aicore__ void kc_layer_norm('
+    for words in (entry, "class KcLayerNormCore {", "void Init(", "void Process()"):
         assert words in source.text
     assert "BEGIN_TILING_DATA_DEF(KcLayerNormTilingData)" in files["layer_norm_tiling.h"]
     for words in ("OP_ADD(KcLayerNorm);", "SetBlockDim", 'AddConfig("ascend910b")', "KcLayerNormInferShape"):
