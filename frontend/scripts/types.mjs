@@ -33,7 +33,9 @@ function typeOf(schema, request) {
     case "array":
       return `${wrap(typeOf(schema.items, request))}[]`;
     case "object":
-      return schema.properties ? body(schema, request) : `Record<string, ${typeOf(asSchema(schema.additionalProperties), request)}>`;
+      return schema.properties
+        ? body(schema, request)
+        : `Record<string, ${typeOf(asSchema(schema.additionalProperties), request)}>`;
     case "string":
       return "string";
     case "integer":
@@ -91,7 +93,9 @@ function endpoints() {
   const lines = [];
   for (const [path, methods] of Object.entries(openapi.paths ?? {})) {
     for (const [method, operation] of Object.entries(methods)) {
-      const answer = Object.entries(operation.responses ?? {}).find(([status]) => status.startsWith("2"))?.[1];
+      const answer = Object.entries(operation.responses ?? {}).find(([status]) =>
+        status.startsWith("2"),
+      )?.[1];
       const content = answer?.content?.["application/json"]?.schema;
       const sentBody = operation.requestBody?.content?.["application/json"]?.schema;
       const types = `{ body: ${sentBody ? typeOf(sentBody, true) : "null"}; answer: ${content ? typeOf(content, false) : "null"} }`;

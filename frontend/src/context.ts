@@ -1,4 +1,12 @@
-import type { BoardDetail, GalleryItem, HostList, JobSnapshot, JobSummary, OperatorDetail, VersionDetail } from "./api/generated.gen";
+import type {
+  BoardDetail,
+  GalleryItem,
+  HostList,
+  JobSnapshot,
+  JobSummary,
+  OperatorDetail,
+  VersionDetail,
+} from "./api/generated.gen";
 
 export type Theme = "system" | "light" | "dark";
 export type LanguageCode = "en" | "zh-hans";

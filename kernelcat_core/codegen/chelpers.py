@@ -7,7 +7,7 @@ at least 32 bits, @S@ and @s@ the source of a conversion, @min@ and @max@ the ra
 
 from __future__ import annotations
 
-HELPERS: dict[str, str] = {
+SUPPORT: dict[str, str] = {
     "isnan.f": "@Q@ bool kc_isnan_@t@(@T@ a) { return a != a; }",
     "isinf.f": "@Q@ bool kc_isinf_@t@(@T@ a) { return a - a != 0 && a == a; }",
     "isfinite.f": "@Q@ bool kc_isfinite_@t@(@T@ a) { return a - a == 0; }",

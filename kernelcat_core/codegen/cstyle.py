@@ -1,7 +1,7 @@
 """How C-family languages spell scalar expressions: one table, with a Dialect for what differs.
 
 `Speller(dialect, leaf).text(e)` spells an expression; `leaf` spells Loads, Vars and Sizes. Functions that the language
-lacks (`kc_*`) are noted while spelling and defined by `Speller.helpers()`. Semantics are those of NumPy's ufuncs, made
+lacks (`kc_*`) are noted while spelling and defined by `Speller.support()`. Semantics are those of NumPy's ufuncs, made
 total: integer division by zero gives 0, shifts by the width or more push everything out, conversions from float to
 integer truncate, saturate, and turn NaN into 0.
 """
@@ -16,7 +16,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from kernelcat_core.codegen.chelpers import HELPERS
+from kernelcat_core.codegen.chelpers import SUPPORT
 from kernelcat_core.dtypes import STORAGE_ONLY, DType
 from kernelcat_core.errors import KernelcatError
 from kernelcat_core.ir.expr import Const, Expr, Load, Op, Size, Var
@@ -47,7 +47,7 @@ class Dialect:
 
     `calls` overrides templates of _CALLS by "op.dtype", "op.kind" (f, i, u, b) or "op"; {0} {1} stand for operands.
     `casts` overrides conversions by "from>to" dtype names. `qualifier` starts every helper function. `infinity` and
-    `nan` are f32 literals. `reserved` are more words that no identifier may be. `helpers` overrides definitions.
+    `nan` are f32 literals. `reserved` are more words that no identifier may be. `support` overrides definitions.
     """
 
     name: str = "c"
@@ -58,7 +58,7 @@ class Dialect:
     infinity: str = "INFINITY"
     nan: str = "NAN"
     reserved: frozenset[str] = frozenset()
-    helpers: Mapping[str, str] = field(default_factory=dict)
+    support: Mapping[str, str] = field(default_factory=dict)
 
     def type(self, dtype: DType) -> str:
         """The type of a value in a register; KC-R001 where the language has none."""
@@ -78,7 +78,7 @@ _INFIX: dict[str, tuple[str, int]] = {
 _UNARY = {"neg": "-", "not": "!", "not_bits": "~"}
 _PRIMARY, _PREFIX, _TERNARY = 15, 14, 3
 
-# Calls: "op.kind" or "op"; {f} is "f" for f32 and "" for f64, {t} the dtype's name. Names kc_* come from HELPERS.
+# Calls: "op.kind" or "op"; {f} is "f" for f32 and "" for f64, {t} the dtype's name. Names kc_* come from SUPPORT.
 _LIBM = [
     "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "cbrt", "sin", "cos", "tan", "asin", "acos",
     "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "floor", "ceil", "trunc", "rint",
@@ -158,9 +158,9 @@ class Speller:
         text, mine = self._spell(e)
         return f"({text})" if mine < level else text
 
-    def helpers(self) -> str:
+    def support(self) -> str:
         """Definitions of the helper functions used so far, in an order in which each is defined before its use."""
-        return helper_text(self.used, self.dialect)
+        return support_text(self.used, self.dialect)
 
     def _spell(self, e: Expr) -> tuple[str, int]:
         if isinstance(e, Const):
@@ -193,8 +193,8 @@ class Speller:
         if e.name in _INFIX:
             sign, mine = _INFIX[e.name]
             # Comparisons and bit operators get parentheses inside each other: compilers warn, readers stumble.
-            inner = mine if mine >= 12 or (mine in (4, 5) and all(not _is_mixed(e.name, a) for a in e.args)) else 11
-            text = f"{self.text(e.args[0], inner)} {sign} {self.text(e.args[1], inner + (mine >= 12))}"
+            least = mine if mine >= 12 or (mine in (4, 5) and all(not _is_mixed(e.name, a) for a in e.args)) else 11
+            text = f"{self.text(e.args[0], least)} {sign} {self.text(e.args[1], least + (mine >= 12))}"
             return self._narrow(text, mine, e.dtype)
         raise KernelcatError("KC-R001", f"{self.dialect.name} has no spelling for {e.name} of {operand}")
 
@@ -246,14 +246,14 @@ def cast_template(source: DType, to: DType, dialect: Dialect = C) -> str:
     return f"({dialect.type(to)}){{0}}"
 
 
-def helper_text(names: Iterable[str], dialect: Dialect) -> str:
+def support_text(names: Iterable[str], dialect: Dialect) -> str:
     """Definitions of helper functions (and of those that they call), each once, callees first."""
     order: dict[str, str] = {}
 
     def visit(name: str) -> None:
         if name in order:
             return
-        body = dialect.helpers.get(name) or _definition(name, dialect)
+        body = dialect.support.get(name) or _definition(name, dialect)
         if body is None:
             return  # the language brings it
         for callee in re.findall(r"\bkc_\w+(?=\()", body):
@@ -267,18 +267,18 @@ def helper_text(names: Iterable[str], dialect: Dialect) -> str:
 
 
 def _definition(name: str, dialect: Dialect) -> str | None:
-    """The text of helper `kc_<op>_<dtype>` or `kc_<from>_to_<to>` from HELPERS."""
+    """The text of helper `kc_<op>_<dtype>` or `kc_<from>_to_<to>` from SUPPORT."""
     conversion = re.fullmatch(r"kc_(\w+?)_to_(\w+)", name)
     if conversion:
         a, b = conversion.groups()
-        key = next((k for k in (f"{a}_to_{b}", f"f_to_{b[0]}") if k in HELPERS), None)
-        return None if key is None else _fill(HELPERS[key], b, dialect, source=a)
+        key = next((k for k in (f"{a}_to_{b}", f"f_to_{b[0]}") if k in SUPPORT), None)
+        return None if key is None else _fill(SUPPORT[key], b, dialect, source=a)
     parts = re.fullmatch(r"kc_(\w+)_(\w+)", name)
     if parts is None:
         return None
     operation, dtype = parts.groups()
-    key = next((k for k in (f"{operation}.{dtype}", f"{operation}.{dtype[0]}", operation) if k in HELPERS), None)
-    return None if key is None else _fill(HELPERS[key], dtype, dialect)
+    key = next((k for k in (f"{operation}.{dtype}", f"{operation}.{dtype[0]}", operation) if k in SUPPORT), None)
+    return None if key is None else _fill(SUPPORT[key], dtype, dialect)
 
 
 def _fill(template: str, dtype: str, dialect: Dialect, source: str = "") -> str:

@@ -140,12 +140,12 @@ def _over_rows(low: Lowering, s: Reduce, traffic: Traffic) -> tuple[list[Node], 
     written, traffic = low.guarded(_each_row(layout.row_loops, counts, (y, *leave)), frozenset(), touched, traffic)
     owner = low.layout((rows,))
     column = low.named("column", "column")
-    result = tuple(Var(low.named((key, "s", k), "total"), d) for k, d in enumerate(dtypes))
+    totals = tuple(Var(low.named((key, "s", k), "total"), d) for k, d in enumerate(dtypes))
     partials = tuple(Load(n, (kept[0].var, Var(column)), d) for n, d in zip(scratch, dtypes, strict=True))
     fold: tuple[Node, ...] = (
-        *(Variable(r.name, r.dtype, cast(i, r.dtype)) for r, i in zip(result, s.monoid.identity, strict=True)),
-        Repeat(column, layout.columns, tuple(_combine(low, (key, 1), s.monoid, result, partials)), 4),
-        *(Assign(low.element(t, owner.items, kept), r) for t, r in zip(s.tiles, result, strict=True)),
+        *(Variable(r.name, r.dtype, cast(i, r.dtype)) for r, i in zip(totals, s.monoid.identity, strict=True)),
+        Repeat(column, layout.columns, tuple(_combine(low, (key, 1), s.monoid, totals, partials)), 4),
+        *(Assign(low.element(t, owner.items, kept), r) for t, r in zip(s.tiles, totals, strict=True)),
     )
     folded, traffic = low.guarded(low.over(owner, kept, fold), touched, frozenset(), traffic)
     return [*nodes, *written, *folded], traffic

@@ -166,7 +166,7 @@ class _ProgramText:
         products = {s.c for s in statements(self.program.body) if isinstance(s, Mma)}
         lines += [array(ctx.tile(t), ctx) for t in ctx.plan.memory if t not in products and t not in self.direct]
         for t in sorted(products):
-            m, n = self.ctx.tile(t).shape
+            m, _ = self.ctx.tile(t).shape
             size = -(-m // MR) * MR * self._pitch(t)
             name = ctx.names.get("tile", t)
             lines += [f"{STORAGE[ctx.tile(t).dtype.name]} {name}[{size}] __attribute__((aligned(64)));",
@@ -294,7 +294,7 @@ def _entry(module: TileModule, entry: str) -> str:
         lines.append(f"if (!all[{len(given) + k}]) status = 1;")
     lines.append("if (status) kc_message = \"out of memory for intermediate tensors\";" if module.temporaries else "")
     for p in module.programs:
-        cells = spell(product(a.size for a in p.grid))
+        cells = spell(product([a.size for a in p.grid]))
         lines.append(f"if (!status) kc_launch(program_{p.name}, all, sizes, {cells}, {_grain(p)});")
     lines += ["pthread_mutex_unlock(&kc_entry_lock);", "return status;"]
     head = f"int {entry}(void **tensors, const int64_t *sizes) {{"

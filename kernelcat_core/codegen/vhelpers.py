@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from kernelcat_core.codegen.cstyle import Dialect, Speller, helper_text
+from kernelcat_core.codegen.cstyle import Dialect, Speller, support_text
 from kernelcat_core.codegen.vmath import MATH
 from kernelcat_core.codegen.vtypes import STORAGE, VectorClass, type_definitions
 from kernelcat_core.dtypes import BOOL, DTYPES, DType
@@ -21,7 +21,7 @@ SCALAR = Dialect(qualifier="static inline")
 # @V@ vector, @T@ element in memory, @M@ mask of the class, @I@ integers as wide as @T@, @p@ prefix, @L@ lanes, @w@ class.
 TEMPLATES: dict[str, str] = {
     "set": "KC_INLINE @V@ @p@_set_@t@(@T@ a) { return a - (@V@){0}; }",
-    "mask": "KC_INLINE @M@ @p@_mask(bool a) { return (@M@){0} - a; }",
+    "mask": "KC_INLINE @M@ @p@_mask(bool a) { return (@M@){0} - (@E@)a; }",
     "first": "KC_INLINE @M@ @p@_first(int64_t n) { return (@M@){KC_IOTA@w@} < (@E@)n; }",
     "any": """KC_INLINE bool @p@_any(@M@ a) {
   int64_t r = 0;
@@ -140,8 +140,8 @@ def vector_definitions(texts: Iterable[str]) -> str:
 
     for t in texts:
         visit(t)
-    helpers = helper_text(scalar, SCALAR)
-    return "\n".join(x for x in (helpers, type_definitions(classes), *order.values()) if x)
+    scalar_support = support_text(scalar, SCALAR)
+    return "\n".join(x for x in (scalar_support, type_definitions(classes), *order.values()) if x)
 
 
 def _definition(vc: VectorClass, name: str) -> str:
@@ -171,11 +171,11 @@ def _by_lane(vc: VectorClass, operation: str, dtype: DType) -> str:
     rule = OPS[operation]
     names = ["a", "b"][:rule.arity]
     args: tuple[Expr, ...] = tuple(Var(f"{n}[l]", dtype) for n in names)
-    result = BOOL if rule.result == "bool" else dtype
-    text = Speller(SCALAR, _leaf).text(Op(operation, args, result))
-    value = f"{text} ? -1 : 0" if result == BOOL else text
+    answer = BOOL if rule.gives == "bool" else dtype
+    text = Speller(SCALAR, _leaf).text(Op(operation, args, answer))
+    value = f"{text} ? -1 : 0" if answer == BOOL else text
     parameters = ", ".join(f"{vc.type(dtype)} {n}" for n in names)
-    return (f"KC_INLINE {vc.type(result)} {vc.prefix}_{operation}_{dtype}({parameters}) {{\n  {vc.type(result)} r;\n"
+    return (f"KC_INLINE {vc.type(answer)} {vc.prefix}_{operation}_{dtype}({parameters}) {{\n  {vc.type(answer)} r;\n"
             f"  for (int l = 0; l < {vc.lanes}; l++) r[l] = {value};\n  return r;\n}}")
 
 
@@ -195,7 +195,8 @@ def _fill(template: str, vc: VectorClass, dtype: DType) -> str:
     bits = 8 * vc.width if dtype.kind == "b" else dtype.bits
     same = bits == 8 * vc.width
     words = {"V": vc.type(dtype), "T": STORAGE[dtype.name], "M": vc.mask, "I": f"v{vc.width}i{bits}", "p": vc.prefix,
-             "p0": f"v{vc.width}", "L": vc.lanes, "S": f"int{bits}_t", "E": f"int{8 * vc.width}_t", "t": dtype.name, "w": str(vc.width), "U": f"v{vc.width}u{bits}",
+             "p0": f"v{vc.width}", "L": vc.lanes, "S": f"int{bits}_t", "E": f"int{8 * vc.width}_t",
+             "t": dtype.name, "w": str(vc.width), "U": f"v{vc.width}u{bits}",
              "k": "m" if same else f"__builtin_convertvector(m, v{vc.width}i{bits})",
              "n": f"({vc.mask})m" if same else f"__builtin_convertvector(m, {vc.mask})"}
     return re.sub(r"@(\w+)@", lambda m: words[m.group(1)], template)

@@ -178,7 +178,8 @@ class _GroupText:
         lines = ["{", f"  const int64_t {n} = {extent};", f"  int64_t {at} = 0;",
                  f"  for (; {at} + {parts} * {lanes} <= {n}; {at} += {parts} * {lanes}) {{"]
         for part in range(parts):
-            lines += ["    {", f"      const int64_t {c} = {at} + {part} * {lanes};", *indent(self._body(False, part), 3), "    }"]
+            lines += ["    {", f"      const int64_t {c} = {at} + {part} * {lanes};", *indent(self._body(False, part), 3),
+                      "    }"]
         lines.append("  }")
         for part in range(parts):
             lines += [f"  if ({at} < {n}) {{", f"    const int64_t {c} = {at}, left = {n} - {c} < {lanes} ? {n} - {c} : {lanes};",
@@ -351,7 +352,7 @@ class _Body:
         fresh = [f"value{self.count}_{k}" for k in range(len(s.elements))]
         dtypes = [e.dtype for e in s.elements]
         lines = []
-        for v, f, e, i in zip(vectors, fresh, s.elements, s.monoid.identity, strict=True):
+        for f, e, i in zip(fresh, s.elements, s.monoid.identity, strict=True):
             text = self.speller.vector(e)
             if self.tail:
                 identity = self.g._splat(i, e.dtype)

@@ -115,10 +115,9 @@ def _scalar(node: Call, entry: Operator, p: Parameter, value: Value, bound: Boun
 
 
 def _accept(place: Node, entry: Operator, name: str, value: Value, bound: Bound, low: Lowering) -> None:
-    if not entry.elementwise:
-        if free_indices(value):
-            raise KernelcatError("KC-F005", f"{entry.name} takes whole tensors, and '{name}' uses an index", span=place.span,
-                                 hint=f"pass the tensor, and subscript the result: {entry.name}(X)[i, j]")
+    if not entry.elementwise and free_indices(value):
+        raise KernelcatError("KC-F005", f"{entry.name} takes whole tensors, and '{name}' uses an index", span=place.span,
+                             hint=f"pass the tensor, and subscript the result: {entry.name}(X)[i, j]")
     bound.values[name] = value
     shape = tuple(_static_size(a.size, low) for a in value.axes)
     bound.arguments[name] = Tensor(name, value.dtype, shape)

@@ -11,7 +11,7 @@ from kernelcat_core.formula import limits
 
 KEYWORDS = frozenset({"and", "or", "not", "in"})
 _SIGNS = {"·": "*", "×": "*", "≤": "<=", "≥": ">=", "≠": "!=", "∧": "and", "∨": "or", "¬": "not", "−": "-"}
-_CONTINUES = frozenset(["+", "-", "*", "/", "//", "%", "@", "**", "&", "|", "^", "<<", ">>", "<", "<=", ">", ">=", "==", "!=", "and", "or"])
+_CONTINUES = frozenset("+ - * / // % @ ** & | ^ << >> < <= > >= == != and or".split())
 _TOKEN = re.compile(
     r"(?P<space>[ \t\r\f\v\u00a0\u2009\u202f]+)"
     r"|(?P<comment>\#[^\n]*)"

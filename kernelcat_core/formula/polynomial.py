@@ -205,10 +205,10 @@ def bounds(p: Polynomial, ranges: Ranges) -> tuple[Polynomial, Polynomial] | Non
             # every factor is >= 0 at its least, or the term is a single atom
             if len(m) > 1 and not nonnegative(found[0]):
                 return None
-            new_low, new_high = times(term_low, found[0]), times(term_high, found[1])
-            if new_low is None or new_high is None:
+            next_low, next_high = times(term_low, found[0]), times(term_high, found[1])
+            if next_low is None or next_high is None:
                 return None
-            term_low, term_high = new_low, new_high
+            term_low, term_high = next_low, next_high
         if c < 0:
             term_low, term_high = term_high, term_low
         low, high = plus(low, term_low, c), plus(high, term_high, c)

@@ -35,22 +35,22 @@ def plain(name: str, body: Expr, over: tuple[Axis, ...], wanted: DType | None) -
 
 def _arithmetic(name: str, body: Expr, over: tuple[Axis, ...], wanted: DType | None) -> Reduction:
     kind = accumulator(body.dtype)
-    result = kind if not body.dtype.is_float else body.dtype
+    reduced = kind if not body.dtype.is_float else body.dtype
     if wanted is not None:
         if kind == I64 and wanted.is_integer:
-            kind = result = wanted
+            kind = reduced = wanted
         elif kind.is_float and wanted.is_float:
-            result = wanted
+            reduced = wanted
             kind = wanted if wanted.bits > kind.bits else kind
     element = widen(body, kind) if body.dtype in (F16, BF16) else cast(body, kind)
     m = monoid("sum" if name == "mean" else name, kind)
     state: Expr = Var("s0", kind)
     if name == "mean":
         mean_type = kind if kind.is_float else F32
-        result = result if kind.is_float else F32
+        reduced = reduced if kind.is_float else F32
         count = cast(product([a.size for a in over]), mean_type)
         state = op("div", cast(state, mean_type), _as_float(count))
-    finish = cast(state, result)
+    finish = cast(state, reduced)
     return Reduction(m, (element,), None if finish == Var("s0", kind) else finish)
 
 

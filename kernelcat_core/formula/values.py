@@ -168,36 +168,36 @@ def fold_function(name: str, v: Value) -> Value | None:
 def fold_binary(name: str, a: int | float, b: int | float, span: Span) -> Value:
     """Arithmetic on literals, as Python does it; results stay in the range of literals."""
     try:
-        result: int | float
+        folded: int | float
         match name:
             case "add":
-                result = a + b
+                folded = a + b
             case "sub":
-                result = a - b
+                folded = a - b
             case "mul":
-                result = a * b
+                folded = a * b
             case "div":
-                result = a / b
+                folded = a / b
             case "floordiv":
-                result = a // b
+                folded = a // b
             case "mod":
-                result = a % b
+                folded = a % b
             case "pow":
                 if isinstance(a, int) and isinstance(b, int) and b > 0 and abs(a) > 1 and b > 64:
                     raise OverflowError
                 power = a ** b
                 if isinstance(power, complex):
                     raise ValueError
-                result = power
+                folded = power
             case _:
                 raise AssertionError(name)
     except (ZeroDivisionError, ValueError):
         raise type_error("this arithmetic on numbers has no value", span, "check the divisor or the base") from None
     except OverflowError:
         raise _too_large(span) from None
-    if isinstance(result, int) and abs(result) > limits.LITERAL:
+    if isinstance(folded, int) and abs(folded) > limits.LITERAL:
         raise _too_large(span)
-    return literal(result)
+    return literal(folded)
 
 
 def _too_large(span: Span) -> KernelcatError:

@@ -24,10 +24,10 @@ _DIRECT = {
 _ORDER = {"lt": "Less", "le": "LessOrEqual", "gt": "Greater", "ge": "GreaterOrEqual"}
 
 
-def spell(nodes: Nodes, name: str, args: list[str], operand: DType, result: DType) -> str:
+def spell(nodes: Nodes, name: str, args: list[str], operand: DType, wanted: DType) -> str:
     """The value of operation `name` on values `args`; `operand` is their dtype (of the branches for where)."""
     if name == "cast":
-        return cast(nodes, args[0], operand, result)
+        return cast(nodes, args[0], operand, wanted)
     if name in _DIRECT:
         return nodes.emit(_DIRECT[name], *args)
     return _COMPOSED[name](nodes, operand, args)

@@ -99,10 +99,10 @@ class Evaluation:
     def value(self, e: Expr) -> Array:
         if id(e) in self.kept:
             return self.kept[id(e)]
-        result = self._value(e)
+        value = self._value(e)
         if id(e) in self.shared and isinstance(e, Op | Load):
-            self.kept[id(e)] = result
-        return result
+            self.kept[id(e)] = value
+        return value
 
     def _value(self, e: Expr) -> Array:
         precision = self.context.precision

@@ -77,10 +77,10 @@ Expr = Const | Var | Size | Load | Op
 
 @dataclass(frozen=True)
 class OpRule:
-    """`arity` arguments; `result` is "same" (as the operands), "bool", "arg1" (as the second: where) or "cast"."""
+    """`arity` arguments; `gives` is "same" (as the operands), "bool", "arg1" (as the second: where) or "cast"."""
 
     arity: int
-    result: str
+    gives: str
 
 
 # The closed list of scalar operations. Meaning: the NumPy ufunc in ir/interpreter.SCALAR. Backends spell each of them.
@@ -105,7 +105,7 @@ def op(name: str, *args: Expr) -> Expr:
     rule = OPS[name]
     if len(args) != rule.arity:
         raise AssertionError(f"{name} takes {rule.arity} operands, got {len(args)}")
-    dtype = BOOL if rule.result == "bool" else args[1].dtype if rule.result == "arg1" else args[0].dtype
+    dtype = BOOL if rule.gives == "bool" else args[1].dtype if rule.gives == "arg1" else args[0].dtype
     return simplify_node(Op(name, args, dtype))
 
 

@@ -137,7 +137,7 @@ def _compute_problems(node: Compute) -> Problems:
         if node.reduce_axes or node.finish is not None or len(node.element) != 1:
             yield f"{where}: reduce axes, finish or several elements without a monoid"
             return
-        result = node.element[0].dtype
+        value_type = node.element[0].dtype
     else:
         if not node.reduce_axes:
             yield f"{where}: a monoid without reduce axes"
@@ -147,9 +147,9 @@ def _compute_problems(node: Compute) -> Problems:
         for k, state in enumerate(m.state):
             if {m.identity[k].dtype, m.combine[k].dtype, node.element[k].dtype} != {state}:
                 yield f"{where}: state {k} of {m.name} has type {state}, its element {node.element[k].dtype}"
-        result = m.state[0] if node.finish is None else node.finish.dtype
-    if result != node.output.dtype:
-        yield f"{where}: the value has type {result}, the output {node.output.dtype}"
+        value_type = m.state[0] if node.finish is None else node.finish.dtype
+    if value_type != node.output.dtype:
+        yield f"{where}: the value has type {value_type}, the output {node.output.dtype}"
 
 
 def _inner_axes(node: Primitive) -> tuple[Axis, ...]:
@@ -218,15 +218,15 @@ def _op_problems(o: Op, place: str) -> Problems:
     if len(o.args) != rule.arity:
         yield f"{place}: {o.name} has {len(o.args)} operands, it takes {rule.arity}"
         return
-    operands = o.args[1:] if rule.result == "arg1" else o.args
-    if rule.result == "arg1" and o.args[0].dtype != BOOL:
+    operands = o.args[1:] if rule.gives == "arg1" else o.args
+    if rule.gives == "arg1" and o.args[0].dtype != BOOL:
         yield f"{place}: the condition of where has type {o.args[0].dtype}"
     kinds = {a.dtype for a in operands}
     if len(kinds) != 1:
         yield f"{place}: the operands of {o.name} have types {', '.join(str(a.dtype) for a in operands)}"
         return
     (kind,) = kinds
-    if rule.result != "cast" and o.dtype != (BOOL if rule.result == "bool" else kind):
+    if rule.gives != "cast" and o.dtype != (BOOL if rule.gives == "bool" else kind):
         yield f"{place}: {o.name} of {kind} has type {o.dtype}"
     if not _takes(o.name, kind):
         yield f"{place}: {o.name} does not take {kind}"

@@ -15,7 +15,6 @@ from tests.e2e.steps import (
     fact,
     fresh,
     newest_job,
-    open_formula,
     run,
     sources,
     tick_only,

@@ -82,7 +82,12 @@ async function send(method: string, path: string, body?: unknown, signal?: Abort
   return answer;
 }
 
-async function json<Answer>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<Answer> {
+async function json<Answer>(
+  method: string,
+  path: string,
+  body?: unknown,
+  signal?: AbortSignal,
+): Promise<Answer> {
   return (await send(method, path, body, signal)).json() as Promise<Answer>;
 }
 

@@ -8,4 +8,5 @@ export type Fact = TargetPreview["facts"][number];
 export const FACTS = ["rendered", "compiled", "emulated", "executed", "measured"] as const;
 export type FactName = (typeof FACTS)[number];
 
-export const isOver = (state: JobState): boolean => state === "succeeded" || state === "failed" || state === "cancelled";
+export const isOver = (state: JobState): boolean =>
+  state === "succeeded" || state === "failed" || state === "cancelled";

@@ -7,6 +7,9 @@ import { themeChanges } from "../ui/theme";
 import { type ChartLook, chartLook, frameLayout } from "./look";
 import { type Figure, Plot } from "./plot";
 
+/** From this spread on, one slow sample would squeeze the rest into a line: the axis becomes logarithmic. */
+const WIDE = 4;
+
 function boardFigure(board: BoardDetail, chosen: string | null, look: ChartLook): Figure {
   const entries = [...board.entries].sort((a, b) => a.median_ms - b.median_ms);
   const traces = entries.map((entry) => ({
@@ -26,6 +29,14 @@ function boardFigure(board: BoardDetail, chosen: string | null, look: ChartLook)
   layout.showlegend = false;
   layout.margin = { l: 130, r: 16, t: 24, b: 40 };
   layout.yaxis = { ...(layout.yaxis as object), autorange: "reversed", title: undefined };
+  const samples = entries.flatMap((entry) => entry.samples);
+  const wide = Math.max(...samples) > WIDE * Math.min(...samples);
+  layout.xaxis = {
+    ...(layout.xaxis as object),
+    type: wide ? "log" : "linear",
+    nticks: 6,
+    exponentformat: "none",
+  };
   const baseline = entries.find((entry) => entry.baseline_ms !== null)?.baseline_ms ?? null;
   if (baseline !== null) {
     layout.shapes = [
@@ -41,7 +52,7 @@ function boardFigure(board: BoardDetail, chosen: string | null, look: ChartLook)
     ];
     layout.annotations = [
       {
-        x: baseline,
+        x: wide ? Math.log10(baseline) : baseline,
         yref: "paper",
         y: 1,
         yanchor: "bottom",
@@ -55,7 +66,9 @@ function boardFigure(board: BoardDetail, chosen: string | null, look: ChartLook)
 }
 
 function boardCsv(board: BoardDetail): string {
-  const rows = board.entries.flatMap((entry) => entry.samples.map((sample) => `${entry.rank},${entry.id},${sample}`));
+  const rows = board.entries.flatMap((entry) =>
+    entry.samples.map((sample) => `${entry.rank},${entry.id},${sample}`),
+  );
   return `${["rank,entry,sample_ms", ...rows].join("\n")}\n`;
 }
 

@@ -38,7 +38,11 @@ export function frameLayout(look: ChartLook, x: string, y: string): Record<strin
     plot_bgcolor: look.paper,
     font: { family: look.font, size: 12, color: look.text },
     margin: { l: 56, r: 12, t: 8, b: 36 },
-    hoverlabel: { bgcolor: look.paper, bordercolor: look.grid, font: { family: look.font, size: 12, color: look.text } },
+    hoverlabel: {
+      bgcolor: look.paper,
+      bordercolor: look.grid,
+      font: { family: look.font, size: 12, color: look.text },
+    },
     legend: { orientation: "h", x: 1, xanchor: "right", y: 1, yanchor: "bottom", font: { size: 11 } },
     showlegend: true,
     hovermode: "closest",
@@ -48,4 +52,9 @@ export function frameLayout(look: ChartLook, x: string, y: string): Record<strin
   };
 }
 
-export const CONFIG = { displayModeBar: false, displaylogo: false, responsive: false, doubleClick: "reset" } as const;
+export const CONFIG = {
+  displayModeBar: false,
+  displaylogo: false,
+  responsive: false,
+  doubleClick: "reset",
+} as const;

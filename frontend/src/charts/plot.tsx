@@ -61,7 +61,12 @@ export function Plot({ figure, points, label, name, csv }: PlotProps) {
   const save = async (format: "png" | "svg") => {
     if (!plotly.current || !place.current) return;
     const { offsetWidth: width, offsetHeight: height } = place.current;
-    const address = await plotly.current.toImage(place.current, { format, width, height, scale: format === "png" ? 2 : 1 });
+    const address = await plotly.current.toImage(place.current, {
+      format,
+      width,
+      height,
+      scale: format === "png" ? 2 : 1,
+    });
     download(`${name}.${format}`, format === "svg" ? svgText(address) : dataBlob(address));
   };
 
@@ -77,7 +82,11 @@ export function Plot({ figure, points, label, name, csv }: PlotProps) {
         <button type="button" class="kc-button is-small is-quiet" onClick={() => void save("svg")}>
           {t("chart.svg")}
         </button>
-        <button type="button" class="kc-button is-small is-quiet" onClick={() => download(`${name}.csv`, csv())}>
+        <button
+          type="button"
+          class="kc-button is-small is-quiet"
+          onClick={() => download(`${name}.csv`, csv())}
+        >
           {t("chart.csv")}
         </button>
       </fieldset>
@@ -89,6 +98,8 @@ const svgText = (address: string): string => decodeURIComponent(address.slice(ad
 
 /** A data URL as bytes, without fetch: connect-src does not allow data addresses. */
 function dataBlob(address: string): Blob {
-  const bytes = Uint8Array.from(atob(address.slice(address.indexOf(",") + 1)), (letter) => letter.charCodeAt(0));
+  const bytes = Uint8Array.from(atob(address.slice(address.indexOf(",") + 1)), (letter) =>
+    letter.charCodeAt(0),
+  );
   return new Blob([bytes], { type: "image/png" });
 }

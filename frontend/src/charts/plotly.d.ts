@@ -3,7 +3,10 @@ interface PlotlyStatic {
   register(modules: readonly unknown[]): void;
   react(place: HTMLElement, traces: readonly object[], layout: object, config: object): Promise<unknown>;
   purge(place: HTMLElement): void;
-  toImage(place: HTMLElement, options: { format: "png" | "svg"; width: number; height: number; scale?: number }): Promise<string>;
+  toImage(
+    place: HTMLElement,
+    options: { format: "png" | "svg"; width: number; height: number; scale?: number },
+  ): Promise<string>;
   Plots: { resize(place: HTMLElement): void };
 }
 

@@ -33,10 +33,20 @@ export function TrialsChart({ trials, target, expected, name, logScale, onLogSca
   return (
     <div class="kc-chart" data-points={trials.length}>
       <label class="kc-checkbox kc-chart-scale">
-        <input type="checkbox" checked={logScale} onChange={(event) => onLogScale(event.currentTarget.checked)} />
+        <input
+          type="checkbox"
+          checked={logScale}
+          onChange={(event) => onLogScale(event.currentTarget.checked)}
+        />
         {t("chart.log")}
       </label>
-      <Plot figure={figure} points={trials.length} label={t("drawer.trials")} name={name} csv={() => trialsCsv(trials)} />
+      <Plot
+        figure={figure}
+        points={trials.length}
+        label={t("drawer.trials")}
+        name={name}
+        csv={() => trialsCsv(trials)}
+      />
     </div>
   );
 }

@@ -4,7 +4,15 @@ import { MANY } from "./load";
 import type { ChartLook } from "./look";
 import { bestSoFar, type FigureWords, trialsCsv, trialsFigure } from "./trials-figure";
 
-const look: ChartLook = { paper: "#fff", text: "#000", faint: "#777", grid: "#ddd", bad: "red", target: "blue", font: "x" };
+const look: ChartLook = {
+  paper: "#fff",
+  text: "#000",
+  faint: "#777",
+  grid: "#ddd",
+  bad: "red",
+  target: "blue",
+  font: "x",
+};
 const words: FigureWords = {
   trial: "trial",
   time: "time",
@@ -31,7 +39,15 @@ const trial = (index: number, more: Partial<Trial> = {}): Trial => ({
 const failed = (index: number) =>
   trial(index, { status: "failed", median_ms: null, low_ms: null, high_ms: null, error: 'too "big" <b>' });
 
-type Trace = { name: string; type: string; x: number[]; y: number[]; yaxis?: string; text?: string[]; marker?: { symbol?: string } };
+type Trace = {
+  name: string;
+  type: string;
+  x: number[];
+  y: number[];
+  yaxis?: string;
+  text?: string[];
+  marker?: { symbol?: string };
+};
 const figureOf = (trials: Trial[], log = false) => {
   const { traces, layout } = trialsFigure(trials, 24, log, look, words);
   return { traces: traces as Trace[], layout: layout as Record<string, Record<string, unknown>> };
@@ -39,7 +55,12 @@ const figureOf = (trials: Trial[], log = false) => {
 const named = (traces: Trace[], name: string) => traces.find((trace) => trace.name === name);
 
 test("the best so far never rises and ignores what was not measured", () => {
-  const trials = [trial(0, { median_ms: 3 }), failed(1), trial(2, { median_ms: 4 }), trial(3, { median_ms: 2 })];
+  const trials = [
+    trial(0, { median_ms: 3 }),
+    failed(1),
+    trial(2, { median_ms: 4 }),
+    trial(3, { median_ms: 2 }),
+  ];
   expect(bestSoFar(trials)).toEqual({ x: [1, 3, 4], y: [3, 3, 2] });
 });
 
@@ -71,8 +92,19 @@ test("hover shows the Config and never lets an error write markup", () => {
 });
 
 test("CSV has one row a trial and quotes what needs it", () => {
-  const lines = trialsCsv([trial(0), failed(1)]).trimEnd().split("\n");
+  const lines = trialsCsv([trial(0), failed(1)])
+    .trimEnd()
+    .split("\n");
   expect(lines).toHaveLength(3);
   expect(lines[1]).toBe('1,measured,1,0.9,1.2,,"random","tile=64",""');
   expect(lines[2]).toContain('"too ""big"" <b>"');
+});
+
+test("the time axis takes the unit that fits and scales everything on it alike", () => {
+  const { traces, layout } = figureOf([trial(0, { median_ms: 0.005, predicted_ms: 0.004 })]);
+  expect(layout.yaxis?.title).toMatchObject({ text: "time (µs)" });
+  expect(named(traces, "measured")?.y[0]).toBeCloseTo(5);
+  expect(named(traces, "best")?.y[0]).toBeCloseTo(5);
+  expect(named(traces, "predicted")?.y[0]).toBeCloseTo(4);
+  expect(figureOf([trial(0)]).layout.yaxis?.title).toMatchObject({ text: "time (ms)" });
 });

@@ -30,6 +30,14 @@ export function bestSoFar(trials: readonly Trial[]): { x: number[]; y: number[] 
   return { x, y };
 }
 
+/** Microseconds where even the slowest trial is short, seconds where the fastest is long. */
+function axisUnit(trials: readonly Trial[]): { name: string; factor: number } {
+  const times = trials.flatMap((trial) => trial.median_ms ?? []);
+  if (times.length > 0 && Math.max(...times) < 0.5) return { name: "µs", factor: 1000 };
+  if (times.length > 0 && Math.min(...times) > 2000) return { name: "s", factor: 0.001 };
+  return { name: "ms", factor: 1 };
+}
+
 /** A Config broken into lines that a hover label can hold. */
 function configLines(config: Record<string, unknown>): string {
   const words = configLine(config).split(" ");
@@ -61,6 +69,8 @@ export function trialsFigure(
   look: ChartLook,
   words: FigureWords,
 ): { traces: object[]; layout: Record<string, unknown> } {
+  const unit = axisUnit(trials);
+  const scaled = (milliseconds: number | null) => (milliseconds ?? 0) * unit.factor;
   const measured = trials.filter((trial) => trial.status === "measured" && trial.median_ms !== null);
   const predicted = trials.filter((trial) => trial.predicted_ms !== null);
   const failed = trials.filter((trial) => trial.status === "failed");
@@ -72,12 +82,16 @@ export function trialsFigure(
       name: words.measured,
       mode: "markers",
       x: measured.map((trial) => trial.index + 1),
-      y: measured.map((trial) => trial.median_ms),
+      y: measured.map((trial) => scaled(trial.median_ms)),
       error_y: {
         type: "data",
         symmetric: false,
-        array: measured.map((trial) => (trial.high_ms ?? trial.median_ms ?? 0) - (trial.median_ms ?? 0)),
-        arrayminus: measured.map((trial) => (trial.median_ms ?? 0) - (trial.low_ms ?? trial.median_ms ?? 0)),
+        array: measured.map((trial) =>
+          scaled((trial.high_ms ?? trial.median_ms ?? 0) - (trial.median_ms ?? 0)),
+        ),
+        arrayminus: measured.map((trial) =>
+          scaled((trial.median_ms ?? 0) - (trial.low_ms ?? trial.median_ms ?? 0)),
+        ),
         color: look.target,
         thickness: 1,
         width: 2,
@@ -92,7 +106,7 @@ export function trialsFigure(
       name: words.best,
       mode: "lines",
       x: best.x,
-      y: best.y,
+      y: best.y.map(scaled),
       line: { shape: "hv", color: look.text, width: 1.5 },
       hoverinfo: "skip",
     },
@@ -103,7 +117,7 @@ export function trialsFigure(
       name: words.predicted,
       mode: "markers",
       x: predicted.map((trial) => trial.index + 1),
-      y: predicted.map((trial) => trial.predicted_ms),
+      y: predicted.map((trial) => scaled(trial.predicted_ms)),
       marker: { color: look.target, size: 7, symbol: "circle-open" },
       text: predicted.map(hover),
       hovertemplate: "%{text}<extra></extra>",
@@ -122,7 +136,7 @@ export function trialsFigure(
       hovertemplate: "%{text}<extra></extra>",
     });
   }
-  const layout = frameLayout(look, words.trial, words.time);
+  const layout = frameLayout(look, words.trial, `${words.time} (${unit.name})`);
   const most = Math.max(expected, trials.at(-1)?.index ?? 0) + 1;
   layout.xaxis = { ...(layout.xaxis as object), range: [0, most], rangemode: "tozero" };
   layout.yaxis = {
@@ -132,7 +146,7 @@ export function trialsFigure(
     exponentformat: "none",
   };
   layout.yaxis2 = { overlaying: "y", range: [0, 1], visible: false, fixedrange: true };
-  layout.uirevision = logScale ? "log" : "linear";
+  layout.uirevision = `${logScale} ${unit.name}`;
   return { traces, layout };
 }
 

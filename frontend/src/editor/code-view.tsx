@@ -6,13 +6,14 @@ import { EditorState } from "@codemirror/state";
 import { EditorView, keymap, lineNumbers } from "@codemirror/view";
 import { useEffect, useRef } from "preact/hooks";
 import { change } from "./change";
+import { formula } from "./formula";
 import { listing } from "./listing";
 import { look } from "./look";
 import { styleNonce } from "./nonce";
 
-export type CodeLanguage = "c" | "listing";
+export type CodeLanguage = "c" | "formula" | "listing";
 
-const languages: Record<CodeLanguage, () => LanguageSupport> = { c: cpp, listing };
+const languages: Record<CodeLanguage, () => LanguageSupport> = { c: cpp, formula, listing };
 
 interface CodeViewProps {
   text: string;
@@ -22,9 +23,11 @@ interface CodeViewProps {
   start?: string;
 }
 
-/** Where the definition of `name` begins: its last mention as a call at the start of a line's code. */
+/** Where the definition of `name` begins (device code before host code): the last unindented line that has it. */
 function definitionOf(text: string, name: string): number {
-  const pattern = new RegExp(`^[\\w].*\\b${name}\\w*\\s*\\(`, "gm");
+  const device = text.search(/^(extern "C" )?__global__/m);
+  if (device >= 0) return device;
+  const pattern = new RegExp(`^\\w.*${name}\\w*\\s*\\(`, "gm");
   let at = 0;
   for (const found of text.matchAll(pattern)) at = found.index;
   return at;

@@ -71,7 +71,12 @@ export function completeFormula(
     if (!word && !context.explicit) return null;
     if (word && /\d/.test(context.state.sliceDoc(word.from - 1, word.from))) return null;
     const known = operators();
-    const taken = new Set<string>([...REDUCERS, ...DTYPES, ...known.map((operator) => operator.name), word?.text ?? ""]);
+    const taken = new Set<string>([
+      ...REDUCERS,
+      ...DTYPES,
+      ...known.map((operator) => operator.name),
+      word?.text ?? "",
+    ]);
     const names = new Set(context.state.doc.toString().match(WORDS) ?? []);
     const own: Completion[] = [...names]
       .filter((name) => !taken.has(name) && name.length > 1)

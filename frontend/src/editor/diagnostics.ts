@@ -8,12 +8,17 @@ export function errorRange(doc: Text, error: ErrorBody): { from: number; to: num
   const line = doc.line(Math.max(1, Math.min(doc.lines, error.line)));
   const column = Math.max(1, error.column ?? 1);
   const from = Math.min(line.to, line.from + column - 1);
-  const end = error.end_column !== null && error.end_column > column ? line.from + error.end_column - 1 : from + 1;
+  const end =
+    error.end_column !== null && error.end_column > column ? line.from + error.end_column - 1 : from + 1;
   const to = Math.min(line.to, end);
   return to > from ? { from, to } : { from: Math.max(line.from, from - 1), to };
 }
 
-export function diagnosticsOf(doc: Text, error: ErrorBody | null, hintLabel: (hint: string) => string): Diagnostic[] {
+export function diagnosticsOf(
+  doc: Text,
+  error: ErrorBody | null,
+  hintLabel: (hint: string) => string,
+): Diagnostic[] {
   if (!error) return [];
   const hint = error.hint ? `\n${hintLabel(error.hint)}` : "";
   return [

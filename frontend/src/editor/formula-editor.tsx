@@ -1,5 +1,11 @@
 /** The formula editor: own highlighting, completion, problems at their place. */
-import { acceptCompletion, autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from "@codemirror/autocomplete";
+import {
+  acceptCompletion,
+  autocompletion,
+  closeBrackets,
+  closeBracketsKeymap,
+  completionKeymap,
+} from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
 import { bracketMatching, indentUnit } from "@codemirror/language";
 import { lintGutter, lintKeymap, setDiagnostics } from "@codemirror/lint";
@@ -17,7 +23,6 @@ import {
 import { useEffect, useRef } from "preact/hooks";
 import type { CatalogOperator, ErrorBody } from "../api/generated.gen";
 import { t } from "../i18n";
-import { change } from "./change";
 import { completeFormula } from "./completion";
 import { diagnosticsOf, errorRange } from "./diagnostics";
 import { formula } from "./formula";
@@ -30,6 +35,7 @@ export interface EditorHandle {
 }
 
 interface FormulaEditorProps {
+  /** What the editor opens with. */
   text: string;
   error: ErrorBody | null;
   operators: () => readonly CatalogOperator[];
@@ -88,20 +94,16 @@ export function FormulaEditor({ text, error, operators, onChange, handle }: Form
     handle({
       focus: () => made.focus(),
       goTo: (problem) => {
-        made.dispatch({ selection: { anchor: errorRange(made.state.doc, problem).from }, scrollIntoView: true });
+        made.dispatch({
+          selection: { anchor: errorRange(made.state.doc, problem).from },
+          scrollIntoView: true,
+        });
         made.focus();
       },
     });
     return () => made.destroy();
-    // One editor for the life of the page: text and problems are brought in below.
+    // One editor for the life of the page. Its text is the truth from then on: bringing a prop back in would race with typing.
   }, []);
-
-  useEffect(() => {
-    const held = view.current;
-    if (!held) return;
-    const difference = change(held.state.doc.toString(), text);
-    if (difference) held.dispatch({ changes: difference });
-  }, [text]);
 
   useEffect(() => {
     const held = view.current;

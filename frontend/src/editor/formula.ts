@@ -1,7 +1,18 @@
 /** Highlighting of the formula notation (docs/notation.md). */
 import { LanguageSupport, StreamLanguage, type StringStream } from "@codemirror/language";
 
-export const REDUCERS = ["sum", "prod", "max", "min", "mean", "any", "all", "argmax", "argmin", "logsumexp"] as const;
+export const REDUCERS = [
+  "sum",
+  "prod",
+  "max",
+  "min",
+  "mean",
+  "any",
+  "all",
+  "argmax",
+  "argmin",
+  "logsumexp",
+] as const;
 export const DTYPES = [
   "f64", "f32", "f16", "bf16", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "bool",
   "f8e4m3", "f8e5m2", "i4", "u4",

@@ -2,9 +2,11 @@
 import { LanguageSupport, StreamLanguage } from "@codemirror/language";
 
 const WORDS = new Set(
-  ("program grid for pipeline parallel copy gather map reduce mma store wait token tile scope layout input output param " +
+  (
+    "program grid for pipeline parallel copy gather map reduce mma store wait token tile scope layout input output param " +
     "let kernel where else keep launch symbol compute select scan scatter loop graph node func op_type ir_version " +
-    "opset_import in to from with return axes over").split(" "),
+    "opset_import in to from with return axes over"
+  ).split(" "),
 );
 
 const listingLanguage = StreamLanguage.define<null>({

@@ -32,7 +32,11 @@ const view = EditorView.theme({
   ".cm-panels": { backgroundColor: "var(--surface)", color: "var(--text)", borderColor: "var(--line)" },
   ".cm-panel.cm-search": { padding: "4px 8px" },
   ".cm-textfield": { backgroundColor: "var(--paper)", border: "1px solid var(--line-strong)" },
-  ".cm-button": { backgroundImage: "none", backgroundColor: "var(--raised)", border: "1px solid var(--line)" },
+  ".cm-button": {
+    backgroundImage: "none",
+    backgroundColor: "var(--raised)",
+    border: "1px solid var(--line)",
+  },
   ".cm-tooltip": {
     backgroundColor: "var(--raised)",
     color: "var(--text)",
@@ -42,7 +46,10 @@ const view = EditorView.theme({
   },
   ".cm-tooltip.cm-tooltip-autocomplete > ul": { fontFamily: "var(--mono)", maxHeight: "240px" },
   ".cm-tooltip.cm-tooltip-autocomplete > ul > li": { padding: "2px 8px", lineHeight: "20px" },
-  ".cm-tooltip-autocomplete ul li[aria-selected]": { backgroundColor: "var(--selected)", color: "var(--text)" },
+  ".cm-tooltip-autocomplete ul li[aria-selected]": {
+    backgroundColor: "var(--selected)",
+    color: "var(--text)",
+  },
   ".cm-completionDetail": { color: "var(--text-faint)", fontStyle: "normal", marginLeft: "12px" },
   ".cm-tooltip.cm-completionInfo": { padding: "8px 12px", maxWidth: "360px", fontFamily: "var(--font)" },
   ".cm-lintRange-error": {
@@ -52,7 +59,12 @@ const view = EditorView.theme({
     textDecorationSkipInk: "none",
   },
   ".cm-lintPoint-error::after": { borderBottomColor: "var(--bad)" },
-  ".cm-diagnostic": { padding: "6px 10px", maxWidth: "520px", fontFamily: "var(--font)", whiteSpace: "pre-wrap" },
+  ".cm-diagnostic": {
+    padding: "6px 10px",
+    maxWidth: "520px",
+    fontFamily: "var(--font)",
+    whiteSpace: "pre-wrap",
+  },
   ".cm-diagnostic-error": { borderLeftColor: "var(--bad)" },
   ".cm-gutter-lint": { width: "12px" },
   ".cm-placeholder": { color: "var(--text-faint)" },
@@ -60,7 +72,10 @@ const view = EditorView.theme({
 
 const words = HighlightStyle.define([
   { tag: [tags.comment, tags.lineComment, tags.blockComment], color: "var(--code-comment)" },
-  { tag: [tags.keyword, tags.controlKeyword, tags.modifier, tags.operatorKeyword], color: "var(--code-keyword)" },
+  {
+    tag: [tags.keyword, tags.controlKeyword, tags.modifier, tags.operatorKeyword],
+    color: "var(--code-keyword)",
+  },
   { tag: [tags.typeName, tags.standard(tags.typeName), tags.namespace], color: "var(--code-type)" },
   { tag: [tags.number, tags.bool, tags.atom, tags.null], color: "var(--code-number)" },
   { tag: [tags.string, tags.character, tags.special(tags.string)], color: "var(--code-string)" },

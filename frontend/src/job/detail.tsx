@@ -39,7 +39,13 @@ export function JobDetail(props: JobDetailProps) {
       <div class="kc-tabs">
         <div role="tablist" class="is-tabs">
           {tabs.map((name) => (
-            <button key={name} type="button" role="tab" aria-selected={name === tab} onClick={() => onTab(name)}>
+            <button
+              key={name}
+              type="button"
+              role="tab"
+              aria-selected={name === tab}
+              onClick={() => onTab(name)}
+            >
               {t(`drawer.${name}`)}
               {name === "trials" && <span class="kc-faint"> {snapshot.trials.length}</span>}
             </button>
@@ -166,7 +172,11 @@ function Artifact({ job, artifact }: { job: string; artifact: ArtifactRef }) {
           onClick={() => download(artifact.name, content)}
         />
       </div>
-      <CodeView text={content} language={artifact.kind === "source" ? "c" : "listing"} label={artifact.name} />
+      <CodeView
+        text={content}
+        language={artifact.kind === "source" ? "c" : "listing"}
+        label={artifact.name}
+      />
     </div>
   );
 }

@@ -1,7 +1,7 @@
 /** What came of a job, as a table of named numbers with units; empty until there is something to say. */
 import type { ComponentChildren } from "preact";
 import type { JobSnapshot, Trial } from "../api/generated.gen";
-import { t, type MessageKey } from "../i18n";
+import { type MessageKey, t } from "../i18n";
 import { Facts } from "../ui/facts";
 import { configLine, duration, durationWithInterval, percent, ratio, real, withUnit } from "../ui/format";
 
@@ -20,7 +20,9 @@ const text = (outcome: Outcome, name: string): string => {
 /** A core answer for several targets holds one entry here, since a job has one target. */
 function flat(outcome: Outcome): Outcome {
   const targets = outcome.targets;
-  return Array.isArray(targets) && targets.length === 1 ? { ...outcome, ...(targets[0] as Outcome) } : outcome;
+  return Array.isArray(targets) && targets.length === 1
+    ? { ...outcome, ...(targets[0] as Outcome) }
+    : outcome;
 }
 
 function checkRows(outcome: Outcome): Row[] {
@@ -59,7 +61,9 @@ function profileRows(outcome: Outcome): Row[] {
   return [
     [
       "outcome.median",
-      median === null ? null : durationWithInterval(median, number(outcome, "low_ms"), number(outcome, "high_ms")),
+      median === null
+        ? null
+        : durationWithInterval(median, number(outcome, "low_ms"), number(outcome, "high_ms")),
     ],
     ["outcome.bandwidth", gbps === null ? null : withUnit(gbps, "GB/s")],
     ["outcome.compute", gflops === null ? null : withUnit(gflops, "GFLOP/s")],
@@ -84,7 +88,10 @@ function tuneRows(snapshot: JobSnapshot, outcome: Outcome): Row[] {
   const baseline = number(outcome, "baseline_ms");
   const median = best?.median_ms ?? null;
   return [
-    ["outcome.best", median === null ? null : durationWithInterval(median, best?.low_ms ?? null, best?.high_ms ?? null)],
+    [
+      "outcome.best",
+      median === null ? null : durationWithInterval(median, best?.low_ms ?? null, best?.high_ms ?? null),
+    ],
     ["outcome.baseline", baseline === null ? null : duration(baseline)],
     ["outcome.gain", baseline === null || !median ? null : ratio(baseline / median)],
     ["job.config", best ? <code>{configLine(best.config)}</code> : null],

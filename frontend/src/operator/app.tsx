@@ -1,6 +1,7 @@
 /** The operator page: rail, editor, panes, drawer, and the splitters between them. */
-import { Splitter } from "../ui/splitter";
+
 import { t } from "../i18n";
+import { Splitter } from "../ui/splitter";
 import { Drawer } from "./drawer";
 import { EditorColumn } from "./editor-column";
 import type { Layout } from "./layout";

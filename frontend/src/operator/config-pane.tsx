@@ -1,4 +1,5 @@
 /** The Config of each target: what the schedule chose, and values typed over it. */
+import type { TargetPreview } from "../api/generated.gen";
 import { t } from "../i18n";
 import { Icon } from "../ui/icons";
 import type { Store } from "./store";
@@ -26,14 +27,20 @@ export function ConfigPane({ store }: { store: Store }) {
                       <label for={`kc-knob-${shown.target}-${knob}`}>{knob}</label>
                     </dt>
                     <dd>
-                      <input
+                      <select
                         id={`kc-knob-${shown.target}-${knob}`}
-                        class="kc-input is-small kc-mono"
+                        class="kc-select is-small kc-mono"
                         value={spell(value)}
                         onChange={(event) =>
-                          store.setKnob(shown.target, knob, read(event.currentTarget.value))
+                          store.setKnob(shown.target, knob, JSON.parse(event.currentTarget.value))
                         }
-                      />
+                      >
+                        {choices(shown, knob, value).map((choice) => (
+                          <option key={choice} value={choice}>
+                            {choice.replaceAll('"', "")}
+                          </option>
+                        ))}
+                      </select>
                       <button
                         type="button"
                         class="kc-icon-button"
@@ -57,15 +64,11 @@ export function ConfigPane({ store }: { store: Store }) {
   );
 }
 
-const spell = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value));
+/** Values are told apart, and sent back, as the JSON they came as. */
+const spell = (value: unknown): string => JSON.stringify(value);
 
-/** A number, true/false or a list where it is one; other words stay words; nothing typed clears the value. */
-function read(text: string): unknown {
-  const trimmed = text.trim();
-  if (trimmed === "") return undefined;
-  try {
-    return JSON.parse(trimmed);
-  } catch {
-    return trimmed;
-  }
+/** The values that the schedule allows; the present one too when it stands outside them. */
+function choices(shown: TargetPreview, knob: string, value: unknown): string[] {
+  const allowed = shown.knobs.find((item) => item.name === knob)?.values ?? [];
+  return [...new Set([...allowed, value].map(spell))];
 }

@@ -8,6 +8,7 @@ import { useJob } from "../job/watch";
 import { IconButton } from "../ui/icons";
 import type { Layout } from "./layout";
 import type { Store } from "./store";
+import { targetShort } from "./words";
 
 export function Drawer({ store, arrange }: { store: Store; arrange: (change: Partial<Layout>) => void }) {
   const layout = store.layout.value;
@@ -16,7 +17,11 @@ export function Drawer({ store, arrange }: { store: Store; arrange: (change: Par
   const snapshot = useJob(store.session.live, layout.drawerOpen ? (job?.id ?? null) : null);
   const running = jobs.filter((item) => !isOver(item.state)).length;
   return (
-    <section class={`op-drawer${layout.drawerOpen ? "" : " is-closed"}`} aria-label={t("drawer.jobs")} data-pane="drawer">
+    <section
+      class={`op-drawer${layout.drawerOpen ? "" : " is-closed"}`}
+      aria-label={t("drawer.jobs")}
+      data-pane="drawer"
+    >
       <div class="op-jobs">
         <div class="kc-tabs">
           <h2>{t("drawer.jobs")}</h2>
@@ -81,7 +86,7 @@ function JobRow({ store, job, chosen }: { store: Store; job: JobSummary; chosen:
       }}
     >
       <span class="kc-target-name" data-target={job.target}>
-        {t(`job.${job.kind}`)}
+        {`${t(`job.${job.kind}`)} ${targetShort(job.target)}`}
       </span>
       <StateWord job={job} />
       <span class="kc-faint is-words" title={progressWords(job)}>

@@ -11,7 +11,7 @@ export function EditorColumn({ store }: { store: Store }) {
   return (
     <section class="op-editor" aria-label={t("editor.label")} data-pane="editor">
       <FormulaEditor
-        text={store.source.value}
+        text={store.source.peek()}
         error={store.preview.error.value}
         operators={() => store.catalogOperators.value}
         onChange={(text) => {
@@ -22,7 +22,9 @@ export function EditorColumn({ store }: { store: Store }) {
           handle.focus();
         }}
       />
-      <Problem store={store} />
+      <div class="op-problem-place">
+        <Problem store={store} />
+      </div>
       <Shapes store={store} />
     </section>
   );
@@ -43,12 +45,18 @@ function Problem({ store }: { store: Store }) {
       <Icon name="warning" />
       <button
         type="button"
-        title={error.line === null ? error.code : t("editor.problem", { line: error.line, column: error.column ?? 1 })}
+        title={
+          error.line === null
+            ? error.code
+            : t("editor.problem", { line: error.line, column: error.column ?? 1 })
+        }
         onClick={() => editorHandle.value?.goTo(error)}
       >
         <span class="is-message">
           <span class="kc-mono kc-bad">{error.code}</span>
-          {error.line !== null && <span class="kc-mono kc-faint">{`${error.line}:${error.column ?? 1}`}</span>}
+          {error.line !== null && (
+            <span class="kc-mono kc-faint">{`${error.line}:${error.column ?? 1}`}</span>
+          )}
           <span>{error.message}</span>
         </span>
         {error.hint && <span class="kc-soft">{t("trouble.hint", { hint: error.hint })}</span>}
@@ -99,7 +107,8 @@ function InputShape({ store, input }: { store: Store; input: TensorShape }) {
   const commit = (text: string) => {
     setTyped(null);
     const wanted = text.trim();
-    if (SHAPE.test(wanted) && wanted !== held) store.shapes.value = { ...store.shapes.value, [input.name]: wanted };
+    if (SHAPE.test(wanted) && wanted !== held)
+      store.shapes.value = { ...store.shapes.value, [input.name]: wanted };
   };
   const reset = () => {
     const { [input.name]: _dropped, ...rest } = store.shapes.value;

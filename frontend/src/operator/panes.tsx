@@ -49,7 +49,12 @@ function SourcePane({ store, target }: { store: Store; target: string }) {
   const label = shown?.label || targetLabel(store, target);
   const file = `${shown?.entry || "kernel"}${EXTENSIONS[shown?.language ?? ""] ?? ".txt"}`;
   return (
-    <section class="op-pane" data-target={target} data-pane={target} aria-label={t("pane.code", { target: label })}>
+    <section
+      class="op-pane"
+      data-target={target}
+      data-pane={target}
+      aria-label={t("pane.code", { target: label })}
+    >
       <header class="op-pane-head">
         <h2 class="kc-target-name" data-target={target}>
           {targetShort(target)}
@@ -148,7 +153,11 @@ function LowerPane({ store, arrange }: { store: Store; arrange: Arrange }) {
         {layout.lowerOpen && tab !== "config" && <CopyButton text={() => text} disabled={!text} />}
       </div>
       {layout.lowerOpen && (
-        <div class={`op-lower-body${staleWords(store) ? " is-stale" : ""}`} role="tabpanel" aria-label={t(`pane.${tab}`)}>
+        <div
+          class={`op-lower-body${staleWords(store) ? " is-stale" : ""}`}
+          role="tabpanel"
+          aria-label={t(`pane.${tab}`)}
+        >
           {tab === "config" ? (
             <ConfigPane store={store} />
           ) : (

@@ -19,7 +19,11 @@ const answer = (request: PreviewRequest, more: Partial<PreviewAnswer> = {}): Pre
 });
 
 function harness() {
-  const open: { request: PreviewRequest; settle: (more?: Partial<PreviewAnswer>) => void; fail: () => void }[] = [];
+  const open: {
+    request: PreviewRequest;
+    settle: (more?: Partial<PreviewAnswer>) => void;
+    fail: () => void;
+  }[] = [];
   const preview = new Preview(
     (request) =>
       new Promise((resolve, reject) => {

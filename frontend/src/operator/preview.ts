@@ -53,5 +53,13 @@ export class Preview {
 
 function asError(problem: unknown): ErrorBody {
   if (problem instanceof ApiError) return problem.body;
-  return { code: "KC-X000", message: String(problem), hint: "", line: null, column: null, end_column: null, text: "" };
+  return {
+    code: "KC-X000",
+    message: String(problem),
+    hint: "",
+    line: null,
+    column: null,
+    end_column: null,
+    text: "",
+  };
 }

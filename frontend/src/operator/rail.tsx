@@ -6,7 +6,9 @@ import type { Store } from "./store";
 export function Rail({ store }: { store: Store }) {
   const [query, setQuery] = useState("");
   const fits = (text: string) => text.toLowerCase().includes(query.trim().toLowerCase());
-  const operators = (store.session.workspace?.value.snapshot?.operators ?? []).filter((item) => fits(item.name));
+  const operators = (store.session.workspace?.value.snapshot?.operators ?? []).filter((item) =>
+    fits(item.name),
+  );
   const gallery = store.gallery.value.filter((item) => fits(`${item.title} ${item.group}`));
   const here = store.operator.value?.id;
   const from = here ? null : store.context.gallery_item?.slug;
@@ -25,7 +27,11 @@ export function Rail({ store }: { store: Store }) {
         <ul>
           {operators.map((item) => (
             <li key={item.id}>
-              <a href={`/operators/${item.id}`} aria-current={item.id === here ? "page" : undefined} title={item.name}>
+              <a
+                href={`/operators/${item.id}`}
+                aria-current={item.id === here ? "page" : undefined}
+                title={item.name}
+              >
                 {item.name}
               </a>
             </li>

@@ -11,7 +11,11 @@ export function StatusBar({ store }: { store: Store }) {
   const state = error.value ? "wrong" : pending.value ? "stale" : "fresh";
   return (
     <>
-      <span class={`is-part is-state${state === "wrong" ? " kc-bad" : ""}`} id="kc-preview-state" data-state={state}>
+      <span
+        class={`is-part is-state${state === "wrong" ? " kc-bad" : ""}`}
+        id="kc-preview-state"
+        data-state={state}
+      >
         <Icon name={state === "wrong" ? "warning" : state === "stale" ? "stale" : "check"} small />
         {t(`status.${state}`)}
       </span>
@@ -22,7 +26,11 @@ export function StatusBar({ store }: { store: Store }) {
           {shown.outputs.map((item) => `${item.name} ${shapeText(item)}`).join("  ")}
         </span>
       )}
-      {shown && <span class="is-part is-time">{t("status.preview_time", { time: duration(shown.milliseconds) })}</span>}
+      {shown && (
+        <span class="is-part is-time">
+          {t("status.preview_time", { time: duration(shown.milliseconds) })}
+        </span>
+      )}
       <span class="is-part is-saved">{store.dirty.value ? t("status.dirty") : savedWords(store)}</span>
       <span class="is-space" />
       <QueueWords {...store.session} />

@@ -1,7 +1,13 @@
 /** What the operator page holds: the text, its versions, the preview, the arrangement, and what can be done. */
 import { batch, computed, effect, type ReadonlySignal, signal } from "@preact/signals";
 import { ApiError, api } from "../api/client";
-import type { CatalogOperator, CatalogTarget, GalleryItem, JobSummary, OperatorDetail } from "../api/generated.gen";
+import type {
+  CatalogOperator,
+  CatalogTarget,
+  GalleryItem,
+  JobSummary,
+  OperatorDetail,
+} from "../api/generated.gen";
 import type { JobKind } from "../api/names";
 import type { OperatorPage } from "../context";
 import { t } from "../i18n";
@@ -51,7 +57,10 @@ export function openStore(context: OperatorPage, session: LiveSession) {
   ]).catch(warnAbout);
 
   const dirty = computed(
-    () => source.value !== savedSource.value || !sameShapes(shapes.value, savedShapes.value) || operator.value === null,
+    () =>
+      source.value !== savedSource.value ||
+      !sameShapes(shapes.value, savedShapes.value) ||
+      operator.value === null,
   );
 
   const preview = new Preview(api.preview);
@@ -100,7 +109,12 @@ export function openStore(context: OperatorPage, session: LiveSession) {
     finished = now;
   });
   function untracked() {
-    return { source: source.peek(), shapes: shapes.peek(), targets: context.targets, configs: configs.peek() };
+    return {
+      source: source.peek(),
+      shapes: shapes.peek(),
+      targets: context.targets,
+      configs: configs.peek(),
+    };
   }
 
   const layout = signal(layoutFrom(context.layout, context.jobs.length > 0));
@@ -162,7 +176,8 @@ export function openStore(context: OperatorPage, session: LiveSession) {
   }
 
   const measurable = (target: string): boolean =>
-    catalogTargets.value.find((item) => item.target === target)?.facts_possible.includes("measured") ?? target === "c";
+    catalogTargets.value.find((item) => item.target === target)?.facts_possible.includes("measured") ??
+    target === "c";
 
   /** The ticked targets that this kind of job can run on: only measurable ones for Profile and Tune. */
   const targetsFor = (kind: JobKind): string[] =>

@@ -43,7 +43,11 @@ export function Toolbar({ store }: { store: Store }) {
       <fieldset class="op-targets">
         <legend class="kc-visually-hidden">{t("run.targets")}</legend>
         {store.context.targets.map((target) => (
-          <label key={target} class="kc-checkbox" title={`${t("run.targets")}: ${targetLabel(store, target)}`}>
+          <label
+            key={target}
+            class="kc-checkbox"
+            title={`${t("run.targets")}: ${targetLabel(store, target)}`}
+          >
             <input
               type="checkbox"
               checked={store.ticked.value.includes(target)}
@@ -69,7 +73,9 @@ export function Toolbar({ store }: { store: Store }) {
             class={`kc-button${kind === "check" ? " is-primary" : ""}`}
             data-run={kind}
             disabled={obstacle !== null || store.starting.value !== null}
-            title={obstacle ?? `${t(`action.${kind}`)} (${keyLabel(keys)}): ${store.targetsFor(kind).join(", ")}`}
+            title={
+              obstacle ?? `${t(`action.${kind}`)} (${keyLabel(keys)}): ${store.targetsFor(kind).join(", ")}`
+            }
             onClick={() => void store.run(kind)}
           >
             <Icon name={icon} />
@@ -86,7 +92,10 @@ export function Toolbar({ store }: { store: Store }) {
         title={t("run.trials")}
         value={store.trials.value}
         onChange={(event) => {
-          store.trials.value = Math.max(1, Math.min(1000, Math.round(event.currentTarget.valueAsNumber || 1)));
+          store.trials.value = Math.max(
+            1,
+            Math.min(1000, Math.round(event.currentTarget.valueAsNumber || 1)),
+          );
           event.currentTarget.value = String(store.trials.value);
         }}
       />

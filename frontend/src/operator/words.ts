@@ -10,7 +10,14 @@ export function targetLabel(store: Store, target: string): string {
 }
 
 /** Names of languages as their makers write them; a family that is not here goes by its own id. */
-const LANGUAGES: Record<string, string> = { c: "C", cuda: "CUDA", ascend: "Ascend C", hip: "HIP", opencl: "OpenCL", wgsl: "WGSL" };
+const LANGUAGES: Record<string, string> = {
+  c: "C",
+  cuda: "CUDA",
+  ascend: "Ascend C",
+  hip: "HIP",
+  opencl: "OpenCL",
+  wgsl: "WGSL",
+};
 
 /** The target in one or two words, for places with no room for its label. */
 export function targetShort(target: string): string {

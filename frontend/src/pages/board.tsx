@@ -17,7 +17,10 @@ import { CopyButton, download } from "../ui/take";
 
 export function mountBoard(island: HTMLElement, context: BoardPage, live: Live): void {
   useStyleNonce(context.style_nonce);
-  const topic = live.watch(`board:${context.board.board.id}`, { revision: context.revision, snapshot: context.board });
+  const topic = live.watch(`board:${context.board.board.id}`, {
+    revision: context.revision,
+    snapshot: context.board,
+  });
   const chosen = signal<string | null>(context.board.entries[0]?.id ?? null);
   followRows(chosen);
 
@@ -100,7 +103,11 @@ function EntrySource({ board, entry }: { board: BoardDetail; entry: BoardEntry |
           onClick={() => download(`${board.board.title}-${entry.rank}.txt`, source)}
         />
       </div>
-      <CodeView text={source} language="c" label={t("board.source_of", { rank: entry.rank, author: entry.author })} />
+      <CodeView
+        text={source}
+        language="c"
+        label={t("board.source_of", { rank: entry.rank, author: entry.author })}
+      />
     </section>
   );
 }

@@ -32,10 +32,12 @@ export function mountJob(island: HTMLElement, context: JobPage, live: Live): voi
             logScale.value = on;
           }}
           onCancel={() => void api.cancelJob(job.id).catch(warnAbout)}
-          onRetry={() => void api.retryJob(job.id).then((made) => location.assign(`/jobs/${made.id}`), warnAbout)}
+          onRetry={() =>
+            void api.retryJob(job.id).then((made) => location.assign(`/jobs/${made.id}`), warnAbout)
+          }
         />
         <section class="job-source" aria-label={t("editor.label")}>
-          <CodeView text={snapshot.source} language="listing" label={t("editor.label")} />
+          <CodeView text={snapshot.source} language="formula" label={t("editor.label")} />
         </section>
       </div>
     );

@@ -30,7 +30,7 @@ export function enhanceRows(root: ParentNode = document): void {
       if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
       const within = table.contains(event.target as Node) || event.target === document.body;
       if (!within && isControl(event.target)) return;
-      const at = rows.findIndex((row) => row === document.activeElement);
+      const at = rows.indexOf(document.activeElement as HTMLTableRowElement);
       const step = /^(j|ArrowDown)$/.test(event.key) ? 1 : /^(k|ArrowUp)$/.test(event.key) ? -1 : 0;
       if (step !== 0) {
         event.preventDefault();
@@ -51,7 +51,8 @@ export function enhanceRows(root: ParentNode = document): void {
 export function enhanceFilters(): void {
   const form = document.querySelector<HTMLFormElement>("form.kc-filters");
   if (!form) return;
-  for (const list of form.querySelectorAll("select")) list.addEventListener("change", () => form.requestSubmit());
+  for (const list of form.querySelectorAll("select"))
+    list.addEventListener("change", () => form.requestSubmit());
   document.addEventListener("keydown", (event) => {
     if (event.key !== "/" || isControl(event.target) || document.querySelector("dialog[open]")) return;
     const field = form.querySelector<HTMLElement>("input:not([type=hidden]), select");

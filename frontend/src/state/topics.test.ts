@@ -38,7 +38,12 @@ const trial = (index: number, median: number): Trial => ({
   strategy: "random",
 });
 
-const line = (number: number): LogLine => ({ number, stream: "out", text: `line ${number}`, at: "2026-01-01T00:00:00Z" });
+const line = (number: number): LogLine => ({
+  number,
+  stream: "out",
+  text: `line ${number}`,
+  at: "2026-01-01T00:00:00Z",
+});
 
 const start = (): JobSnapshot => ({
   job: job(1),
@@ -60,7 +65,12 @@ const snapshotMessage = (revision: number, snapshot: JobSnapshot): ServerMessage
   revision,
   snapshot,
 });
-const eventMessage = (revision: number, event: Event): ServerMessage => ({ kind: "event", topic, revision, event });
+const eventMessage = (revision: number, event: Event): ServerMessage => ({
+  kind: "event",
+  topic,
+  revision,
+  event,
+});
 
 const history: Event[] = [
   { type: "job_changed", job: job(2), outcome: null },
@@ -68,7 +78,11 @@ const history: Event[] = [
   { type: "log_appended", job: job(3, { trials_count: 2 }), lines: [line(1), line(2)] },
   { type: "trials_recorded", job: job(4, { trials_count: 3 }), trials: [trial(2, 1.2)] },
   { type: "trials_recorded", job: job(5, { trials_count: 3 }), trials: [trial(1, 1.4)] },
-  { type: "artifact_added", job: job(5, { trials_count: 3 }), artifact: { id: "a", kind: "source", name: "k.c", digest: "d", size: 3 } },
+  {
+    type: "artifact_added",
+    job: job(5, { trials_count: 3 }),
+    artifact: { id: "a", kind: "source", name: "k.c", digest: "d", size: 3 },
+  },
   { type: "job_changed", job: job(6, { state: "succeeded" }), outcome: { baseline_ms: 2 } },
 ];
 

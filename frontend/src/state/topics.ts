@@ -52,7 +52,9 @@ export function reduceTopic(topic: string, state: TopicState, message: ServerMes
         gap: false,
       };
     case "current":
-      return message.revision === state.revision ? state : { ...state, gap: state.revision < message.revision };
+      return message.revision === state.revision
+        ? state
+        : { ...state, gap: state.revision < message.revision };
     case "refused":
       return state;
   }
@@ -65,7 +67,9 @@ function reduceSnapshot(kind: TopicKind, snapshot: AnySnapshot, event: Event): A
     case "workspace":
       return reduceWorkspace(snapshot as WorkspaceSnapshot, event);
     case "hosts":
-      return event.type === "host_changed" ? { items: upsertHost((snapshot as HostList).items, event.host) } : snapshot;
+      return event.type === "host_changed"
+        ? { items: upsertHost((snapshot as HostList).items, event.host) }
+        : snapshot;
     case "board":
       return event.type === "board_ranked" ? event.board : snapshot;
   }
@@ -80,7 +84,11 @@ export function reduceJob(state: JobSnapshot, event: Event): JobSnapshot {
     case "log_appended":
       return { ...state, job: event.job, log: mergeBy(state.log, event.lines, lineNumber) };
     case "artifact_added":
-      return { ...state, job: event.job, artifacts: upsertLast(state.artifacts, event.artifact, (item) => item.id) };
+      return {
+        ...state,
+        job: event.job,
+        artifacts: upsertLast(state.artifacts, event.artifact, (item) => item.id),
+      };
     case "evidence_added":
       return {
         ...state,
@@ -107,11 +115,16 @@ function reduceWorkspace(state: WorkspaceSnapshot, event: Event): WorkspaceSnaps
 /** Newest first; a summary older than the one held is ignored. */
 export function upsertJob(jobs: readonly JobSummary[], job: JobSummary): JobSummary[] {
   const held = jobs.find((item) => item.id === job.id);
-  if (held) return held.revision >= job.revision ? [...jobs] : jobs.map((item) => (item.id === job.id ? job : item));
+  if (held)
+    return held.revision >= job.revision ? [...jobs] : jobs.map((item) => (item.id === job.id ? job : item));
   return [job, ...jobs].sort((a, b) => b.created_at.localeCompare(a.created_at));
 }
 
-function upsertOperator(list: readonly OperatorSummary[], operator: OperatorSummary, deleted: boolean): OperatorSummary[] {
+function upsertOperator(
+  list: readonly OperatorSummary[],
+  operator: OperatorSummary,
+  deleted: boolean,
+): OperatorSummary[] {
   const rest = list.filter((item) => item.id !== operator.id);
   if (deleted) return rest;
   return rest.length === list.length

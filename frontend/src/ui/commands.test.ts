@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { fit, matches, rank } from "./commands";
+import { fitness, matches, rank } from "./commands";
 
 const pressed = (key: string, more: object = {}) => ({
   key,
@@ -22,9 +22,12 @@ test("Mod is Ctrl, and Command on a Mac; other modifiers must not be down", () =
 });
 
 test("letters in order fit, whole words fit best", () => {
-  expect(fit("xyz", "Softmax")).toBeNull();
+  expect(fitness("xyz", "Softmax")).toBeNull();
   const titles = ["Matrix multiplication", "Open Softmax", "Soft plus maximum"];
   const commands = titles.map((title) => ({ id: title, title, run: () => {} }));
-  expect(rank("softmax", commands).map((command) => command.title)).toEqual(["Open Softmax", "Soft plus maximum"]);
+  expect(rank("softmax", commands).map((command) => command.title)).toEqual([
+    "Open Softmax",
+    "Soft plus maximum",
+  ]);
   expect(rank("", commands)).toHaveLength(3);
 });

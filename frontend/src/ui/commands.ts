@@ -17,8 +17,9 @@ type Source = () => readonly Command[];
 
 const sources = signal<readonly Source[]>([]);
 
+/** Later providers come first: what a page can do stands above what every page can do. */
 export function provideCommands(source: Source): void {
-  sources.value = [...sources.value, source];
+  sources.value = [source, ...sources.value];
 }
 
 export const allCommands = (): Command[] => sources.value.flatMap((source) => source());
@@ -27,7 +28,9 @@ export const isMac = (): boolean => /Mac|iPhone|iPad/.test(navigator.platform);
 
 /** "Mod+Enter" as this machine's keyboard writes it. */
 export function keyLabel(keys: string): string {
-  return isMac() ? keys.replace("Mod", "⌘").replace("Alt", "⌥").replace("Shift", "⇧") : keys.replace("Mod", "Ctrl");
+  return isMac()
+    ? keys.replace("Mod", "⌘").replace("Alt", "⌥").replace("Shift", "⇧")
+    : keys.replace("Mod", "Ctrl");
 }
 
 type Pressed = Pick<KeyboardEvent, "key" | "code" | "ctrlKey" | "metaKey" | "altKey" | "shiftKey">;
@@ -46,7 +49,8 @@ export function matches(keys: string, event: Pressed, mac: boolean): boolean {
 }
 
 const isTyping = (target: EventTarget | null): boolean =>
-  target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
+  target instanceof HTMLElement &&
+  (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
 
 /** Listens on the whole page. Keys without a modifier do nothing while someone types. */
 export function listenForKeys(): void {
@@ -67,7 +71,7 @@ export function listenForKeys(): void {
 }
 
 /** How well `query` fits `title`: letters in order, word starts count more; null when it does not fit. */
-export function fit(query: string, title: string): number | null {
+export function fitness(query: string, title: string): number | null {
   const wanted = query.toLowerCase().replaceAll(" ", "");
   const text = title.toLowerCase();
   if (wanted === "") return 0;
@@ -86,7 +90,7 @@ export function fit(query: string, title: string): number | null {
 
 export function rank(query: string, commands: readonly Command[]): Command[] {
   return commands
-    .map((command) => ({ command, score: fit(query, `${command.title} ${command.group ?? ""}`) }))
+    .map((command) => ({ command, score: fitness(query, `${command.title} ${command.group ?? ""}`) }))
     .filter((item): item is { command: Command; score: number } => item.score !== null)
     .sort((a, b) => b.score - a.score)
     .map((item) => item.command);

@@ -1,5 +1,5 @@
 /** Evidence facts as words with an icon; each fact stands by itself. */
-import { type Fact, FACTS, type FactName } from "../api/names";
+import { FACTS, type Fact, type FactName } from "../api/names";
 import { t } from "../i18n";
 import { Icon, type IconName } from "./icons";
 
@@ -11,7 +11,11 @@ const ICONS: Record<FactName, IconName> = {
   measured: "clock",
 };
 
-export function Facts({ facts }: { facts: readonly Pick<Fact, "fact" | "toolchain" | "device" | "detail">[] }) {
+export function Facts({
+  facts,
+}: {
+  facts: readonly Pick<Fact, "fact" | "toolchain" | "device" | "detail">[];
+}) {
   const held = FACTS.filter((name) => facts.some((item) => item.fact === name));
   if (held.length === 0) return <span class="kc-faint">{t("fact.none")}</span>;
   return (

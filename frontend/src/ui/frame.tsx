@@ -132,7 +132,14 @@ function frameCommands(session: Session): Command[] {
     ["nav.settings", "/settings"],
   ];
   const always: Command[] = [
-    { id: "palette", title: t("palette.open"), icon: "command", keys: "Mod+K", run: openPalette, enabled: () => signedIn },
+    {
+      id: "palette",
+      title: t("palette.open"),
+      icon: "command",
+      keys: "Mod+K",
+      run: openPalette,
+      enabled: () => signedIn,
+    },
     { id: "keys", title: t("keys.title"), icon: "command", keys: "?", run: openKeys },
     ...THEMES.map(([name, icon, label]) => ({
       id: `theme.${name}`,

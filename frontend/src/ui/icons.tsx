@@ -32,7 +32,12 @@ export type IconName = keyof typeof PATHS;
 
 export function Icon({ name, small = false }: { name: IconName; small?: boolean }) {
   return (
-    <svg class={small ? "kc-icon is-small" : "kc-icon"} viewBox="0 0 16 16" aria-hidden="true" focusable="false">
+    <svg
+      class={small ? "kc-icon is-small" : "kc-icon"}
+      viewBox="0 0 16 16"
+      aria-hidden="true"
+      focusable="false"
+    >
       <path d={PATHS[name]} />
     </svg>
   );

@@ -52,7 +52,7 @@ function Search({ close }: { close: () => void }) {
   const list = useRef<HTMLUListElement>(null);
   const found = rank(
     query,
-    allCommands().filter((command) => command.enabled?.() ?? true),
+    allCommands().filter((command) => command.run !== openPalette && (command.enabled?.() ?? true)),
   ).slice(0, 60);
   const at = Math.min(chosen, found.length - 1);
 
@@ -87,7 +87,6 @@ function Search({ close }: { close: () => void }) {
         aria-label={t("palette.placeholder")}
         placeholder={t("palette.placeholder")}
         value={query}
-        // biome-ignore lint/a11y/noAutofocus: the palette is opened to type into it
         autofocus
         onInput={(event) => {
           setQuery(event.currentTarget.value);
@@ -95,7 +94,13 @@ function Search({ close }: { close: () => void }) {
         }}
         onKeyDown={press}
       />
-      <ul class="kc-palette-list" id="kc-palette-list" role="listbox" ref={list} aria-label={t("palette.open")}>
+      <ul
+        class="kc-palette-list"
+        id="kc-palette-list"
+        role="listbox"
+        ref={list}
+        aria-label={t("palette.open")}
+      >
         {found.map((command, place) => (
           // biome-ignore lint/a11y/useKeyWithClickEvents: the input above handles the keys of this list
           // biome-ignore lint/a11y/useFocusableInteractive: focus stays in the input (aria-activedescendant)

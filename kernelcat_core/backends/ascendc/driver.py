@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kernelcat_core.backends.ascendc.host import HOST, attributes, size_name, speller
 from kernelcat_core.backends.ascendc.limits import LIMITS_910B
 from kernelcat_core.backends.ascendc.names import Operator, Paths, operators
-from kernelcat_core.codegen.cstyle import Speller, helper_text
+from kernelcat_core.codegen.cstyle import Speller, support_text
 from kernelcat_core.ir.expr import Const, Expr
 from kernelcat_core.ir.graph import Tensor
 from kernelcat_core.ir.tile import TileModule, TileProgram
@@ -26,7 +26,7 @@ def driver_text(module: TileModule, entry: str) -> str:
     places |= {t.name: f"temporary_{k}.data()" for k, t in enumerate(module.temporaries)}
     named = operators(module)
     runs = [line for p in module.programs for line in _run(module, p, named[p.name], places, spell)]
-    functions = helper_text(spell.used, HOST)
+    functions = support_text(spell.used, HOST)
     return "\n".join(
         [
             f"// Runs {module.name} on KernelCAT's functional model: the host's tiling functions, then the kernels.",

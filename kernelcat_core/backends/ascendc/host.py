@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from kernelcat_core.backends.ascendc.names import Operator, Paths, operators
 from kernelcat_core.backends.ascendc.spell import DIALECT
-from kernelcat_core.codegen.cstyle import Speller, helper_text, identifier
+from kernelcat_core.codegen.cstyle import Speller, identifier, support_text
 from kernelcat_core.ir.expr import Load, Size, Var, product
 from kernelcat_core.ir.graph import Tensor
 from kernelcat_core.ir.tile import TileModule, TileProgram
@@ -96,7 +96,7 @@ def host_text(module: TileModule) -> str:
             *_infer(module, p, named[p.name], spell),
         )
     ]
-    functions = helper_text(spell.used, HOST)
+    functions = support_text(spell.used, HOST)
     return "\n".join(
         [
             f"// Host side of {module.name}: its operators, how they are tiled and their output shapes.",

@@ -11,7 +11,7 @@ from kernelcat_core.backends.ascendc.limits import MEMORY_910B
 from kernelcat_core.backends.ascendc.names import Operator, Paths, operators
 from kernelcat_core.backends.ascendc.spell import DIALECT, STORAGE, Names
 from kernelcat_core.backends.ascendc.statements import FUNCTIONS, Statements, queue_name
-from kernelcat_core.codegen.cstyle import helper_text
+from kernelcat_core.codegen.cstyle import support_text
 from kernelcat_core.codegen.dma import lower
 from kernelcat_core.codegen.dma_ast import DmaProgram
 from kernelcat_core.codegen.source import Source
@@ -31,7 +31,7 @@ def render(module: TileModule, target: Target) -> Source:
     bodies = [_program(p, named[p.name]) for p in programs]
     used = {name: None for _, statements in bodies for name in statements.names.speller.used}
     copies = {name: None for _, statements in bodies for name in statements.functions}
-    scalar_functions = helper_text(used, DIALECT)
+    scalar_functions = support_text(used, DIALECT)
     paths = Paths(module.name)
     text = "\n".join(
         [

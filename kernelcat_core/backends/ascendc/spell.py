@@ -128,7 +128,7 @@ DIALECT = Dialect(
     infinity="kc_infinity()",
     nan="kc_nan()",
     reserved=_API,
-    helpers=MappingProxyType(_FUNCTIONS),
+    support=MappingProxyType(_FUNCTIONS),
 )
 
 

@@ -67,7 +67,7 @@ def source(
         "}",
         "",
     ]
-    host = e.helpers() + "\n" + "\n".join(x for x in lines if x) + "\n"
+    host = e.support() + "\n" + "\n".join(x for x in lines if x) + "\n"
     words = f"{dims[0].replace('(unsigned)', '').replace('size_', '')} blocks of {dims[1].replace('(unsigned)', '')} threads"
     return Source(text, _entry(kernel), "cuda", target.name, ((kernel, words),), ((MODEL_ENTRY, host),))
 

@@ -20,7 +20,7 @@ from kernelcat_core.ir.expr import OPS, Const, Expr, Op, Var, op
 COMPILER = shutil.which("gcc") or shutil.which("clang")
 HEADER = ("#include <math.h>\n#include <stdbool.h>\n#include <stdint.h>\n"
           "typedef uint16_t kc_f16; typedef uint16_t kc_bf16;\n")
-FLOAT_ONLY = {n for n, r in OPS.items() if r.arity == 1 and r.result == "same"} - {"neg", "abs", "sign", "not_bits"} | {
+FLOAT_ONLY = {n for n, r in OPS.items() if r.arity == 1 and r.gives == "same"} - {"neg", "abs", "sign", "not_bits"} | {
     "div", "atan2", "hypot", "copysign"}
 INTEGER_ONLY = {"not_bits", "and_bits", "or_bits", "xor_bits", "shl", "shr"}
 BOOLEAN = {"and", "or", "xor", "not"}
@@ -107,10 +107,10 @@ def test_every_operation_agrees_with_numpy(dtype: DType, tmp_path: Path) -> None
             continue
         types = [BOOL, dtype, dtype] if name == "where" else [dtype] * rule.arity
         cases[name] = (Op(name, tuple(Var(f"x{k}", t) for k, t in enumerate(types)),
-                          BOOL if rule.result == "bool" else dtype), types)
+                          BOOL if rule.gives == "bool" else dtype), types)
     speller = Speller(C, _leaf)
     bodies = "".join(_function(f"f_{n}", e, types, speller) for n, (e, types) in cases.items())
-    library = _compile(tmp_path, speller.helpers() + "\n" + bodies)
+    library = _compile(tmp_path, speller.support() + "\n" + bodies)
     for name, (e, types) in cases.items():
         arrays = _operands(dtype, len(types))
         if name == "where":
@@ -135,7 +135,7 @@ def test_conversions_are_total_and_round_to_nearest_even(tmp_path: Path) -> None
     types = [t for t in DTYPES.values() if t not in STORAGE_ONLY]
     speller = Speller(C, _leaf)
     bodies = "".join(_function(f"c_{a}_{b}", Op("cast", (Var("x0", a),), b), [a], speller) for a in types for b in types)
-    library = _compile(tmp_path, speller.helpers() + "\n" + bodies)
+    library = _compile(tmp_path, speller.support() + "\n" + bodies)
     floats = np.array([0, -0.0, 1, 1.5, 2.5, -3.75, 65504, 65519.9, 65520, 1e-8, 5.97e-8, 2.98e-8, 6.1e-5, 1e30, -1e30,
                        np.inf, -np.inf, np.nan, 127.5, 255, 256, 2**31, 2**63, -2**63], np.float64)
     floats = np.concatenate([floats, np.random.default_rng(0).standard_normal(4000) * 2.0 ** np.arange(-30, 10).repeat(100)])
@@ -165,7 +165,7 @@ def test_every_half_survives_the_way_through_f32(tmp_path: Path) -> None:
     speller = Speller(C, _leaf)
     e = Op("cast", (Op("cast", (Var("x0", F16),), F32),), F16)
     body = _function("f", e, [F16], speller)
-    library = _compile(tmp_path, speller.helpers() + "\n" + body)
+    library = _compile(tmp_path, speller.support() + "\n" + body)
     bits = np.arange(1 << 16, dtype=np.uint16)
     got = _run(library, "f", [bits.view(np.float16)], F16)
     same = (got.view(np.uint16) == bits) | np.isnan(got)

@@ -296,7 +296,8 @@ def test_common_subexpressions_are_computed_once() -> None:
     ("KC-F001", "Y = X ? 2", "?"), ("KC-F001", "Y = 2x", "x"), ("KC-F002", "Y = (1 + 2", None),
     ("KC-F004", "Y = sofmax(X)", "sofmax"),
     ("KC-F005", "Y = softmax(X, axes=1)", "axes=1"), ("KC-F014", "Y[i] = X[i] + X[i,i]", "X[i,i]"),
-    ("KC-F014", "Y[i] = sum[k in 3](softmax(X))", "softmax(X)"), ("KC-F018", "X: f31[3]", "f31"), ("KC-F018", "X: f32[2.5]; Y = X", "2.5"),
+    ("KC-F014", "Y[i] = sum[k in 3](softmax(X))", "softmax(X)"), ("KC-F018", "X: f31[3]", "f31"),
+    ("KC-F018", "X: f32[2.5]; Y = X", "2.5"),
     ("KC-F018", "X: f32[3]; X: f32[3]; Y = X", "X: f32[3]"), ("KC-F019", "", None), ("KC-F019", "X: f32[3]", None)])
 def test_errors_are_coded_and_placed(code: str, text: str, marked: str | None) -> None:
     fails(code, text, marked)

@@ -25,7 +25,6 @@ k0_kernel(const float *__restrict__ X, int64_t *__restrict__ Y, const int64_t v_
   const int64_t r0 = blockIdx.x;
   float acc_Y[4];
   int64_t acc_Y_1[4];
-  float s_Y;
   int64_t s_Y_1;
   int64_t Y_1;
   #pragma unroll
@@ -89,7 +88,6 @@ k0_kernel(const float *__restrict__ X, int64_t *__restrict__ Y, const int64_t v_
     r_s_Y = next8;
     r_s_Y_1 = next9;
   }
-  s_Y = r_s_Y;
   s_Y_1 = r_s_Y_1;
   Y_1 = s_Y_1;
   if (t == 0) {

@@ -19,7 +19,7 @@ from tests.core.schedule.graphs import GRAPHS
 
 pytestmark = pytest.mark.skipif(toolchain.find_cpp() is None, reason="needs a C++ compiler")
 _STEP = re.compile(r"^( +)((?:PipeBarrier<\w+>|Sync<[\w:]+>|\w+\.EnQue|\w+\.FreeTensor)\(.*\);)$", re.MULTILINE)
-SIZES = {"softmax": {"M": 90, "N": 5003}, "matmul_bias": {"M": 200, "N": 700, "K": 70},
+SIZES = {"softmax": {"M": 90, "N": 5003}, "matmul_bias": {"M": 100, "N": 900, "K": 40},
          "argmax_rows": {"M": 90, "N": 600}}
 # Steps that the text could do without: hazards are found a buffer at a time, and not through third pipes.
 REDUNDANT = {"softmax": 0, "matmul_bias": 1, "argmax_rows": 2}
