@@ -19,7 +19,8 @@ class Build:
     """What building for one target gave. `ok` is False when a vendor's compiler refused (`log` says why).
 
     `facts` are words of evidence ("rendered", "compiled"); `assembly` is PTX for CUDA, assembly for CPUs, empty where no
-    vendor compiler is at hand.
+    vendor compiler is at hand. Hand-written source with a reference formula is also run and compared: then `ok` is False
+    when it differs.
     """
 
     name: str
@@ -72,7 +73,10 @@ class KernelBuilder:
         return builds[self.names[0]] if self._single else builds
 
     def _build(self, bound: BoundOperator, target: str, opt_level: str, config: Mapping[str, int] | None) -> Build:
-        r = facade.build(bound.formula, target, None, config, opt_level)
+        if bound.native is not None:
+            r = facade.build_native(bound.native, target, opt_level, bound.formula or None, bound.launch)
+        else:
+            r = facade.build(bound.formula, target, None, config, opt_level)
         return Build(bound.name, r["target"], r["ok"], r["source"], r["assembly"], tuple(r["facts"]), r["log"],
                      r["resources"], r["files"], bound.formula)
 
@@ -80,6 +84,8 @@ class KernelBuilder:
               **parameters: Any) -> dict[str, Any]:
         """Compare the operator's kernels on all targets of this builder with the oracle (see kernelcat check)."""
         bound = self._bind(operator, parameters)
+        if bound.native is not None:
+            return facade.check_native(bound.native, bound.formula, [t.name for t in self.targets], shapes, seeds, bound.launch)
         return facade.check(bound.formula, [t.name for t in self.targets], shapes, seeds)
 
     def _bind(self, operator: Buildable | None, parameters: Mapping[str, Any]) -> BoundOperator:

@@ -12,10 +12,12 @@ from typing import Any
 from kernelcat_core import formula as language
 from kernelcat_core.backends import REGISTRY, resolve
 from kernelcat_core.backends.device import Compiled, Device
+from kernelcat_core.codegen.native import Native
 from kernelcat_core.errors import Failure, KernelcatError
 from kernelcat_core.ir.expr import evaluate
 from kernelcat_core.ir.graph import Graph, Tensor
 from kernelcat_core.pipeline import hops
+from kernelcat_core.pipeline import native as hand_written
 from kernelcat_core.pipeline.cases import cases
 from kernelcat_core.pipeline.checking import check_target
 from kernelcat_core.pipeline.evidence import Evidence
@@ -107,6 +109,40 @@ def build_graph(graph: Graph, target: str, config: Mapping[str, int] | None = No
         report |= {"assembly": compiled.assembly, "log": compiled.log, "resources": dict(compiled.resources)}
     return {**report, "facts": [row.fact for row in rows], "rows": [row.to_dict() for row in rows],
             "seconds": time.perf_counter() - started}
+
+
+def build_native(native: Native, target: str, opt_level: str = "O3", reference: str | None = None,
+                 launch: Mapping[str, Any] | None = None) -> Report:
+    """Compile a hand-written kernel; with a `reference` formula also run it and compare."""
+    text = hand_written.source(native, target)
+    backend, t = resolve(target)
+    device: Device = backend.load_device()()
+    started = time.perf_counter()
+    compiled = device.compile(text, t, opt_level)
+    report: Report = {"ok": not isinstance(compiled, Failure), "target": t.name, "source": native.text,
+                      "source_digest": text.digest, "files": {}, "assembly": "", "log": "", "resources": {}, "config": {}}
+    rows: list[Report] = []
+    if isinstance(compiled, Failure):
+        report |= {"log": compiled.detail or compiled.message, "error": compiled.to_dict()}
+    elif compiled is not None:
+        rows = [Evidence(text.digest, t.name, t.arch, compiled.toolchain, "", "", "compiled").to_dict()]
+        report |= {"assembly": compiled.assembly, "log": compiled.log, "resources": dict(compiled.resources)}
+    if report["ok"] and reference is not None:
+        seen = hand_written.check(native, _analyse(reference, None), target, launch).to_dict()
+        rows = [r for r in seen["rows"] if r["fact"] != "rendered"]
+        report |= {"ok": seen["ok"], "log": seen["message"] or report["log"]}
+    return {**report, "facts": [r["fact"] for r in rows], "rows": rows, "seconds": time.perf_counter() - started}
+
+
+def check_native(native: Native, reference: str, targets: Sequence[str], shapes: Mapping[str, str] | None = None,
+                 seeds: int = 3, launch: Mapping[str, Any] | None = None) -> Report:
+    """Compare a hand-written kernel with its `reference` formula; raises KC-F019 without one."""
+    if not reference:
+        raise KernelcatError("KC-F019", f"{native.name} has no reference formula to be compared with",
+                             hint='register it with reference="Y = ..."')
+    a = _analyse(reference, shapes)
+    reports = [hand_written.check(native, a, t, launch, seeds).to_dict() for t in targets]
+    return {"ok": all(r["ok"] for r in reports), "digest": a.graph.digest, "targets": reports}
 
 
 def _analyse(source: str, shapes: Mapping[str, str] | None) -> hops.Analysis:

@@ -8,19 +8,31 @@ from dataclasses import dataclass
 from typing import Any
 
 from kernelcat_core.api.kernel import Kernel, kernel
+from kernelcat_core.codegen.native import Native
+from kernelcat_core.codegen.native import parse as parse_native
 from kernelcat_core.errors import KernelcatError
+from kernelcat_core.formula import language
 
 
 @dataclass(frozen=True)
 class BoundOperator:
-    """A registered operator with values for its parameters: a name, a formula and the function's documentation."""
+    """A registered operator with values for its parameters: a name, a formula and the function's documentation.
+
+    For hand-written source `native` is its text and declaration, and `formula` the reference it is compared with ("" when
+    there is none).
+    """
 
     name: str
     formula: str
     summary: str
+    native: Native | None = None
+    launch: Mapping[str, Any] | None = None
 
     def kernel(self, target: str = "c", **options: Any) -> Kernel:
-        """The operator as a callable on NumPy arrays (see kernelcat.kernel)."""
+        """The operator as a callable on NumPy arrays (see kernelcat.kernel); for hand-written source, its reference."""
+        if not self.formula:
+            raise KernelcatError("KC-F019", f"{self.name} is hand-written and has no reference formula",
+                                 hint="register it with reference=\"Y = ...\"")
         return kernel(self.formula, target, **options)
 
 
@@ -31,6 +43,9 @@ class RegisteredOperator:
     Parameters without a value: those annotated float become run-time scalar inputs of the formula, those annotated as
     tensors (or not at all) become tensor inputs, both under the parameter's name; int, bool, str and tuple parameters
     shape the kernel and must have a value.
+
+    Native source with a body is a hand-written kernel: compiled, and compared with `reference` when that is given. With
+    only a signature and comments, its name and the function's documentation name an operator, whose body is generated.
     """
 
     function: Callable[..., str]
@@ -45,7 +60,13 @@ class RegisteredOperator:
     def bind(self, *args: Any, **kwargs: Any) -> BoundOperator:
         """The operator with its parameters set. Raises KC-F005 for parameters that are missing or unknown."""
         text = self.text(*args, **kwargs)
-        return BoundOperator(self.name, text, self.summary)
+        native = parse_native(text)
+        if native is None:
+            return BoundOperator(self.name, text, self.summary)
+        if native.has_body:
+            return BoundOperator(self.name, self.reference or "", self.summary, native, self.launch)
+        meant = language.find_operator(native.name, f"{self.name} {self.summary}")
+        return BoundOperator(self.name, language.call(meant, [p.name for p in native.parameters]), self.summary)
 
     def text(self, *args: Any, **kwargs: Any) -> str:
         """What the function returns for these parameters."""

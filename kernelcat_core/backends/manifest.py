@@ -16,7 +16,8 @@ class Backend:
 
     `aliases` maps device names in lower case ("a100") to canonical target names ("cuda:sm_80"). `render` and `device`
     are dotted paths, "package.module:attribute", loaded on first use: `render(module, target) -> Source` and a class
-    `Device()`.
+    `Device()`; `native`, where hand-written kernels can be run, is `source(native, arguments, tensors, sizes, launch,
+    target) -> Source`.
     """
 
     name: str
@@ -26,12 +27,17 @@ class Backend:
     aliases: Mapping[str, str] = field(default_factory=dict)
     render: str = ""
     device: str = ""
+    native: str = ""
 
     def load_render(self) -> Any:
         return _load(self.render)
 
     def load_device(self) -> Any:
         return _load(self.device)
+
+    def load_native(self) -> Any:
+        """The adapter for hand-written kernels, or None."""
+        return _load(self.native) if self.native else None
 
 
 def _load(path: str) -> Any:

@@ -50,11 +50,17 @@ class TargetReport:
 def check_target(a: hops.Analysis, target: str, cases: Iterable[Case], config: Config = Config(),
                  on_progress: Progress | None = None) -> TargetReport:
     """Render, compile where a vendor's compiler is at hand, run on every case, and measure where the device is real."""
-    say = on_progress or (lambda line: None)
     try:
         r = hops.render(a.graph, target, config)
     except KernelcatError as error:
         return TargetReport(target).fail(error.to_failure())
+    return check_rendering(a, r, cases, on_progress)
+
+
+def check_rendering(a: hops.Analysis, r: hops.Rendering, cases: Iterable[Case], on_progress: Progress | None = None
+                    ) -> TargetReport:
+    """The same for a text that is there already, generated or written by hand."""
+    say = on_progress or (lambda line: None)
     report = TargetReport(r.target.name, source_digest=r.source.digest)
     device = hops.device_of(r)
     about = device.describe()

@@ -6,16 +6,19 @@ import { duration } from "../ui/format";
 import { themeChanges } from "../ui/theme";
 import { type ChartLook, chartLook, frameLayout } from "./look";
 import { type Figure, Plot } from "./plot";
+import { axisUnit } from "./unit";
 
 /** From this spread on, one slow sample would squeeze the rest into a line: the axis becomes logarithmic. */
 const WIDE = 4;
 
 function boardFigure(board: BoardDetail, chosen: string | null, look: ChartLook): Figure {
   const entries = [...board.entries].sort((a, b) => a.median_ms - b.median_ms);
+  const samples = entries.flatMap((entry) => entry.samples);
+  const unit = axisUnit(entries.map((entry) => entry.median_ms));
   const traces = entries.map((entry) => ({
     type: "box",
     name: `${entry.rank}. ${entry.author}`,
-    x: entry.samples,
+    x: entry.samples.map((sample) => sample * unit.factor),
     boxpoints: "all",
     jitter: 0.5,
     pointpos: 0,
@@ -25,11 +28,10 @@ function boardFigure(board: BoardDetail, chosen: string | null, look: ChartLook)
     marker: { color: look.target, size: 4, opacity: 0.7 },
     hoverinfo: "x",
   }));
-  const layout = frameLayout(look, t("chart.samples"), "");
+  const layout = frameLayout(look, `${t("chart.samples")} (${unit.name})`, "");
   layout.showlegend = false;
   layout.margin = { l: 130, r: 16, t: 24, b: 40 };
   layout.yaxis = { ...(layout.yaxis as object), autorange: "reversed", title: undefined };
-  const samples = entries.flatMap((entry) => entry.samples);
   const wide = Math.max(...samples) > WIDE * Math.min(...samples);
   layout.xaxis = {
     ...(layout.xaxis as object),
@@ -39,11 +41,12 @@ function boardFigure(board: BoardDetail, chosen: string | null, look: ChartLook)
   };
   const baseline = entries.find((entry) => entry.baseline_ms !== null)?.baseline_ms ?? null;
   if (baseline !== null) {
+    const at = baseline * unit.factor;
     layout.shapes = [
       {
         type: "line",
-        x0: baseline,
-        x1: baseline,
+        x0: at,
+        x1: at,
         yref: "paper",
         y0: 0,
         y1: 1,
@@ -52,7 +55,7 @@ function boardFigure(board: BoardDetail, chosen: string | null, look: ChartLook)
     ];
     layout.annotations = [
       {
-        x: wide ? Math.log10(baseline) : baseline,
+        x: wide ? Math.log10(at) : at,
         yref: "paper",
         y: 1,
         yanchor: "bottom",

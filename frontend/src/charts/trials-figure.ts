@@ -3,6 +3,7 @@ import type { Trial } from "../api/generated.gen";
 import { configLine, durationWithInterval } from "../ui/format";
 import { MANY } from "./load";
 import { type ChartLook, frameLayout } from "./look";
+import { axisUnit } from "./unit";
 
 export interface FigureWords {
   trial: string;
@@ -28,14 +29,6 @@ export function bestSoFar(trials: readonly Trial[]): { x: number[]; y: number[] 
     y.push(best);
   }
   return { x, y };
-}
-
-/** Microseconds where even the slowest trial is short, seconds where the fastest is long. */
-function axisUnit(trials: readonly Trial[]): { name: string; factor: number } {
-  const times = trials.flatMap((trial) => trial.median_ms ?? []);
-  if (times.length > 0 && Math.max(...times) < 0.5) return { name: "µs", factor: 1000 };
-  if (times.length > 0 && Math.min(...times) > 2000) return { name: "s", factor: 0.001 };
-  return { name: "ms", factor: 1 };
 }
 
 /** A Config broken into lines that a hover label can hold. */
@@ -69,7 +62,7 @@ export function trialsFigure(
   look: ChartLook,
   words: FigureWords,
 ): { traces: object[]; layout: Record<string, unknown> } {
-  const unit = axisUnit(trials);
+  const unit = axisUnit(trials.flatMap((trial) => trial.median_ms ?? []));
   const scaled = (milliseconds: number | null) => (milliseconds ?? 0) * unit.factor;
   const measured = trials.filter((trial) => trial.status === "measured" && trial.median_ms !== null);
   const predicted = trials.filter((trial) => trial.predicted_ms !== null);

@@ -66,7 +66,9 @@ const view = EditorView.theme({
     whiteSpace: "pre-wrap",
   },
   ".cm-diagnostic-error": { borderLeftColor: "var(--bad)" },
-  ".cm-gutter-lint": { width: "12px" },
+  ".cm-gutter-lint": { width: "14px" },
+  ".cm-gutter-lint .cm-gutterElement": { display: "flex", alignItems: "center", padding: "0 2px" },
+  ".cm-lint-marker": { width: "10px", height: "10px" },
   ".cm-placeholder": { color: "var(--text-faint)" },
 });
 

@@ -32,7 +32,7 @@ export const en = {
   "chart.time": "time",
   "chart.trial": "trial",
   "chart.loading": "Loading the chart",
-  "chart.samples": "sample (ms)",
+  "chart.samples": "sample",
   "chart.export": "Export",
   "config.hint": "A value chosen here overrides the schedule's choice for this target; reset goes back.",
   "config.none": "This target has no knobs for this formula.",

@@ -34,7 +34,7 @@ export const zh: Record<MessageKey, string> = {
   "chart.time": "耗时",
   "chart.trial": "试验",
   "chart.loading": "正在加载图表",
-  "chart.samples": "样本 (ms)",
+  "chart.samples": "样本",
   "chart.export": "导出",
   "config.hint": "在此选择的值会覆盖该目标的调度选择；按还原即可恢复。",
   "config.none": "该目标对此公式没有可调旋钮。",

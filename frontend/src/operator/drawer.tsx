@@ -5,6 +5,7 @@ import { moment, t } from "../i18n";
 import { JobDetail } from "../job/detail";
 import { progressWords, StateWord } from "../job/progress";
 import { useJob } from "../job/watch";
+import { duration } from "../ui/format";
 import { IconButton } from "../ui/icons";
 import type { Layout } from "./layout";
 import type { Store } from "./store";
@@ -90,8 +91,7 @@ function JobRow({ store, job, chosen }: { store: Store; job: JobSummary; chosen:
       </span>
       <StateWord job={job} />
       <span class="kc-faint is-words" title={progressWords(job)}>
-        {job.state === "running" && job.kind === "tune" ? `${job.trials_count} ` : ""}
-        {job.best_ms !== null || job.state !== "succeeded" ? progressWords(job) : ""}
+        {job.best_ms !== null ? duration(job.best_ms) : job.state !== "succeeded" ? progressWords(job) : ""}
       </span>
       <time class="kc-faint" dateTime={job.created_at}>
         {moment(job.created_at)}

@@ -40,3 +40,11 @@ export function layoutFrom(stored: Record<string, unknown>, hasJobs: boolean): L
   );
   return { ...start, ...Object.fromEntries(kept) };
 }
+
+/** What differs from the standard for this window: only that is kept, so that another screen gets its own sizes. */
+export function chosenLayout(layout: Layout, hasJobs: boolean): Partial<Layout> {
+  const start = standard(hasJobs);
+  return Object.fromEntries(
+    Object.entries(layout).filter(([name, value]) => value !== start[name as keyof Layout]),
+  ) as Partial<Layout>;
+}

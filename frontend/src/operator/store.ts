@@ -15,13 +15,15 @@ import type { Live } from "../state/live";
 import type { Session } from "../ui/frame";
 import { warn, warnAbout } from "../ui/notices";
 import { type Draft, draftKey, readDraft, storeDraft } from "./draft";
-import { layoutFrom } from "./layout";
+import { chosenLayout, layoutFrom } from "./layout";
 import { Preview } from "./preview";
 
 export type LiveSession = Session & { live: Live };
 export type Configs = Record<string, Record<string, unknown>>;
 
 export const TRIALS_AT_FIRST = 24;
+/** Dragging a splitter is one change, stored when it rests. */
+const LAYOUT_PAUSE = 800;
 
 export function openStore(context: OperatorPage, session: LiveSession) {
   const opened = context.version ?? context.operator?.latest ?? null;
@@ -119,14 +121,16 @@ export function openStore(context: OperatorPage, session: LiveSession) {
 
   const layout = signal(layoutFrom(context.layout, context.jobs.length > 0));
   let storing: ReturnType<typeof setTimeout> | undefined;
+  let stored = layout.value;
   effect(() => {
     const arranged = layout.value;
-    if (storing === undefined) {
-      storing = setTimeout(() => {}, 0);
-      return;
-    }
+    if (arranged === stored) return;
+    stored = arranged;
     clearTimeout(storing);
-    storing = setTimeout(() => void api.patchPreferences({ layout: { ...arranged } }).catch(warnAbout), 800);
+    storing = setTimeout(() => {
+      const chosen = chosenLayout(arranged, context.jobs.length > 0);
+      void api.patchPreferences({ layout: chosen }).catch(warnAbout);
+    }, LAYOUT_PAUSE);
   });
 
   /** Saves the text as a new version (or a new operator); true when it is saved. */

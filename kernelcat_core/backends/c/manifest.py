@@ -14,4 +14,5 @@ BACKEND = Backend(
     aliases=MappingProxyType({"cpu": "c", "c:native": "c"}),
     render="kernelcat_core.backends.c.renderer:render",
     device="kernelcat_core.backends.c.device:Device",
+    native="kernelcat_core.backends.c.native:source",
 )

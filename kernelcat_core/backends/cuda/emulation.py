@@ -44,7 +44,7 @@ def _headers() -> dict[str, str]:
     return {path.name: path.read_text(encoding="utf-8") for path in sorted(_FOLDER.glob("*.h"))}
 
 
-def _runtime() -> str | Failure:
+def _runtime(flags: tuple[str, ...]) -> str | Failure:
     """The model as assembly text: it must not be compiled with the options that the kernel's text is."""
     compiler = toolchain.find_cpp()
     if compiler is None:
@@ -52,20 +52,20 @@ def _runtime() -> str | Failure:
     made = toolchain.compile(
         compiler,
         (_FOLDER / "kc_runtime.cpp").read_text(encoding="utf-8"),
-        flags=_RUNTIME_FLAGS,
+        flags=(*_RUNTIME_FLAGS, *flags),
         kinds=("assembly",),
         files=_headers(),
     )
     return made if isinstance(made, Failure) else made.text("assembly")
 
 
-def build(text: str, host: str) -> Binary | Failure:
+def build(text: str, host: str, flags: tuple[str, ...] = ()) -> Binary | Failure:
     """A shared object that runs the CUDA text `text` on the model.
 
     `host` is C++ that follows the text; it defines the `extern "C"` entries. Failures: KC-B001, KC-B002, KC-B003.
-    Line numbers in messages are those of `text`.
+    Line numbers in messages are those of `text`. `flags` are for the model (-DKC_UCONTEXT: portable context switches).
     """
-    compiler, model = toolchain.find_cpp(), _runtime()
+    compiler, model = toolchain.find_cpp(), _runtime(flags)
     if compiler is None or isinstance(model, Failure):
         return model if isinstance(model, Failure) else toolchain.missing("cpp")
     # The one construct that C++ cannot be taught by a macro: an unsized shared array.

@@ -58,4 +58,5 @@ BACKEND = Backend(
     ),
     render="kernelcat_core.backends.cuda.renderer:render",
     device="kernelcat_core.backends.cuda.device:Device",
+    native="kernelcat_core.backends.cuda.native:source",
 )

@@ -4,7 +4,6 @@
 #include <limits.h>
 #include <math.h>
 #include <string.h>
-#include <utility>
 #include "kc_abi.h"
 
 #define __global__
@@ -162,13 +161,21 @@ static cudaError_t cudaFuncSetAttribute(void (*kernel)(A...), cudaFuncAttribute,
   kc_dynamic_limit(kernel) = (size_t)bytes;
   return cudaSuccess;
 }
+template <size_t... I>
+struct kc_places {};
+template <size_t n, size_t... I>
+struct kc_count : kc_count<n - 1, n - 1, I...> {};
+template <size_t... I>
+struct kc_count<0, I...> {
+  typedef kc_places<I...> type;
+};
 template <class... A>
 struct kc_call {
   void (*kernel)(A...);
   void** arguments;
   template <size_t... I>
-  KC_UNCHECKED void spread(std::index_sequence<I...>) { kernel(*(A*)arguments[I]...); }
-  static KC_UNCHECKED void run(void* self) { ((kc_call*)self)->spread(std::index_sequence_for<A...>()); }
+  KC_UNCHECKED void spread(kc_places<I...>) { kernel(*(A*)arguments[I]...); }
+  static KC_UNCHECKED void run(void* self) { ((kc_call*)self)->spread(typename kc_count<sizeof...(A)>::type()); }
 };
 template <class... A>
 static cudaError_t kc_start(const char* name, void (*kernel)(A...), dim3 grid, dim3 block, void** arguments,

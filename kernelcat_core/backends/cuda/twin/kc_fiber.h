@@ -3,7 +3,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(KC_UCONTEXT)
+#define KC_SWITCH 1
 asm(R"(
 .text
 .globl kc_switch
@@ -27,7 +28,8 @@ kc_switch:
   ret
 .size kc_switch, .-kc_switch
 )");
-#elif defined(__aarch64__)
+#elif defined(__aarch64__) && !defined(KC_UCONTEXT)
+#define KC_SWITCH 1
 asm(R"(
 .text
 .globl kc_switch
@@ -68,7 +70,7 @@ kc_switch:
 #endif
 
 namespace kc {
-#if defined(__x86_64__) || defined(__aarch64__)
+#ifdef KC_SWITCH
 extern "C" void kc_switch(void** save, void* to) __attribute__((visibility("hidden")));
 
 static void* fresh_stack(uintptr_t low, size_t bytes, void (*start)()) {

@@ -1,6 +1,7 @@
 // Every access of a kernel: is it inside its array, aligned, initialised, and ordered against the others?
 //
-// Each byte of shared memory and each element of a tensor has a Cell: who wrote it last and who read it since. Two
+// Each word of shared memory and each element of a tensor has a Cell: who wrote it last and who read it since. (A word
+// that is touched in parts gets a Cell a byte.) Two
 // accesses of which one writes must be ordered: by a __syncthreads() between them (block epochs differ), by a full
 // __syncwarp() when both threads are in one warp (warp epochs differ), or by being in different launches.
 #pragma once
@@ -35,6 +36,8 @@ struct Region {
   bool writable, shared;
   Cell* cells;  // null: read only
   size_t cell_count;
+  Cell* parts;      // shared memory: a Cell a byte, for words whose `split` is the block's serial
+  uint32_t* split;
 };
 
 constexpr int kMaxRegions = 128;
@@ -43,14 +46,18 @@ static int region_count = 0;
 static Region shared_static, shared_dynamic;
 alignas(128) static char dynamic_memory[kDynamicShared];
 
-static Cell* make_cells(size_t count) {
-  if (!count) return nullptr;
-  void* p = mmap(nullptr, count * sizeof(Cell), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  return p == MAP_FAILED ? nullptr : (Cell*)p;
+static void* zeroed(size_t bytes) {
+  if (!bytes) return nullptr;
+  void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return p == MAP_FAILED ? nullptr : p;
 }
+static Cell* make_cells(size_t count) { return (Cell*)zeroed(count * sizeof(Cell)); }
 static void drop_cells(Region& r) {
   if (r.cells) munmap(r.cells, r.cell_count * sizeof(Cell));
-  r.cells = nullptr;
+  if (r.parts) munmap(r.parts, 4 * r.cell_count * sizeof(Cell));
+  if (r.split) munmap(r.split, r.cell_count * sizeof(uint32_t));
+  r.cells = r.parts = nullptr;
+  r.split = nullptr;
 }
 
 bool is_shared(uintptr_t a) {
@@ -159,6 +166,33 @@ static void examine(const Region& r, Cell& c, uintptr_t a, Access access) {
   c.written = now(access == kAtomic && !still_plain ? kAtomics : kOne);
 }
 
+// Many threads read what one wrote before the last barrier: nothing to check or to note again.
+static inline bool well_known(const Cell& c) {
+  return c.read.who == kBlockMates && c.read.serial == block.serial && c.read.epoch == block.epoch &&
+         c.written.serial == block.serial && c.written.epoch < block.epoch && c.written.who != kAsync;
+}
+
+// The Cells that `bytes` at `a` of shared memory have now.
+template <class F>
+static void each_shared(Region& r, uintptr_t a, size_t bytes, F f) {
+  size_t at = a - r.base, end = at + bytes;
+  while (at < end) {
+    size_t w = at / 4;
+    bool whole = at % 4 == 0 && end - at >= 4;
+    if (r.split[w] != block.serial) {
+      if (whole) {
+        f(r.cells[w], r.base + at);
+        at += 4;
+        continue;
+      }
+      for (int i = 0; i < 4; i++) r.parts[4 * w + i] = r.cells[w];
+      r.split[w] = block.serial;
+    }
+    f(r.parts[at], r.base + at);
+    at++;
+  }
+}
+
 static Region* region_of(uintptr_t a, size_t bytes) {
   if (a - shared_static.base < shared_static.bytes) return &shared_static;
   if (a - shared_dynamic.base < shared_dynamic.bytes) return &shared_dynamic;
@@ -217,6 +251,12 @@ void check(uintptr_t a, size_t bytes, Access access, void* place) {
          bytes, r->name);
   if (access != kRead && !r->writable) fail("read-only-write", "it writes %s, which is an input", r->name);
   if (!r->cells) return;
+  if (r->shared) {
+    each_shared(*r, a, bytes, [=](Cell& c, uintptr_t at) {
+      if (access != kRead || !well_known(c)) examine(*r, c, at, access);
+    });
+    return;
+  }
   size_t first = (a - r->base) >> r->shift, last = (a + bytes - 1 - r->base) >> r->shift;
   for (size_t i = first; i <= last; i++) examine(*r, r->cells[i], r->base + (i << r->shift), access);
 }
@@ -228,12 +268,12 @@ void check_range(uintptr_t a, size_t bytes, Access access, void* place) {
 void start_async(uintptr_t a, size_t bytes, void* place) {
   check(a, bytes, kWrite, place);
   Region* r = region_of(a, bytes);
-  for (size_t i = 0; i < bytes; i++) r->cells[a - r->base + i].written.who = kAsync;
+  each_shared(*r, a, bytes, [](Cell& c, uintptr_t) { c.written.who = kAsync; });
 }
 
 void finish_async(uintptr_t a, size_t bytes) {
   Region* r = region_of(a, bytes);
-  for (size_t i = 0; i < bytes; i++) r->cells[a - r->base + i].written = now(kOne);
+  each_shared(*r, a, bytes, [](Cell& c, uintptr_t) { c.written = now(kOne); });
 }
 
 // Host: everything in the range counts as written before the next launch.
@@ -246,18 +286,26 @@ void mark_written(uintptr_t a, size_t bytes) {
   }
 }
 
+static bool make_shared(Region& r, const char* name, uintptr_t base, size_t bytes) {
+  r = Region{};
+  snprintf(r.name, sizeof r.name, "%s", name);
+  r.base = base;
+  r.bytes = bytes;
+  r.writable = r.shared = true;
+  r.cell_count = (bytes + 3) / 4;
+  r.cells = make_cells(r.cell_count);
+  r.parts = make_cells(4 * r.cell_count);
+  r.split = (uint32_t*)zeroed(r.cell_count * sizeof(uint32_t));
+  return !bytes || (r.cells && r.parts && r.split);
+}
+
 // Before a launch: shared memory of the kernel's text and of the launch.
-const char* open_memory(size_t dynamic_bytes) {
-  if (!shared_static.base) {
-    shared_static = {"static shared memory", (uintptr_t)__start_kc_shared,
-                     (size_t)(__stop_kc_shared - __start_kc_shared), 0, true, true, nullptr, 0};
-    shared_static.cells = make_cells(shared_static.cell_count = shared_static.bytes);
-  }
+bool open_memory(size_t dynamic_bytes) {
+  if (!shared_static.base &&
+      !make_shared(shared_static, "static shared memory", (uintptr_t)__start_kc_shared, __stop_kc_shared - __start_kc_shared))
+    return false;
   drop_cells(shared_dynamic);
-  shared_dynamic = {"dynamic shared memory", (uintptr_t)dynamic_memory, dynamic_bytes, 0, true, true, nullptr, 0};
-  shared_dynamic.cells = make_cells(shared_dynamic.cell_count = dynamic_bytes);
-  bool lacks = (shared_static.bytes && !shared_static.cells) || (dynamic_bytes && !shared_dynamic.cells);
-  return lacks ? "out of memory" : nullptr;
+  return make_shared(shared_dynamic, "dynamic shared memory", (uintptr_t)dynamic_memory, dynamic_bytes);
 }
 
 void poison_shared() {  // all bits set: NaN in every float format, -1 in integers
@@ -266,21 +314,24 @@ void poison_shared() {  // all bits set: NaN in every float format, -1 in intege
 }
 
 size_t shared_bytes_touched() {
-  size_t count = 0;
-  for (size_t i = 0; i < shared_static.bytes; i++)
-    count += shared_static.cells[i].written.who != kNobody && shared_static.cells[i].written.serial >= launch_first;
-  return count;
+  size_t words = 0;
+  auto recent = [](const Cell& c) { return c.written.who != kNobody && c.written.serial >= launch_first; };
+  for (size_t w = 0; w < shared_static.cell_count; w++) {
+    const Cell* p = &shared_static.parts[4 * w];
+    words += recent(shared_static.cells[w]) || recent(p[0]) || recent(p[1]) || recent(p[2]) || recent(p[3]);
+  }
+  return 4 * words;
 }
 
 static void add_region(const char* name, void* base, size_t bytes, int element, bool writable) {
   if (region_count == kMaxRegions) return;
   Region& r = regions[region_count++];
+  r = Region{};
   snprintf(r.name, sizeof r.name, "%s", name);
   r.base = (uintptr_t)base;
   r.bytes = bytes;
   r.shift = element >= 8 ? 3 : element >= 4 ? 2 : element >= 2 ? 1 : 0;
   r.writable = writable;
-  r.shared = false;
   r.cell_count = writable ? bytes >> r.shift : 0;
   r.cells = make_cells(r.cell_count);
   if (!writable && input_count < kFast) inputs[input_count++] = {r.base, bytes};

@@ -221,7 +221,7 @@ extern "C" int kc_launch(const char* name, kc_index grid, kc_index size, size_t 
   block.grid = grid;
   kernel_call = call;
   kernel_context = context;
-  if (open_memory(dynamic_bytes) || !reserve_stacks(block.threads)) return fail("host", "out of memory"), 2;
+  if (!open_memory(dynamic_bytes) || !reserve_stacks(block.threads)) return fail("host", "out of memory"), 2;
   launch_first = next_serial;
   uint64_t seed, blocks = (uint64_t)grid.x * grid.y * grid.z;
   Order order = wanted_order(&seed);

@@ -82,7 +82,7 @@ void start_async(uintptr_t address, size_t bytes, void* place);
 void finish_async(uintptr_t address, size_t bytes);
 void mark_written(uintptr_t address, size_t bytes);
 bool is_shared(uintptr_t address);
-const char* open_memory(size_t dynamic_bytes);
+bool open_memory(size_t dynamic_bytes);
 void poison_shared();
 size_t shared_bytes_touched();
 

@@ -67,7 +67,7 @@ LAUNCHES = {  # what is wrong with the launch itself: grid, block, dynamic bytes
 
 
 @cache
-def library() -> tuple[ctypes.CDLL, Path]:
+def library(flags: tuple[str, ...] = ()) -> tuple[ctypes.CDLL, Path]:
     cases = "\n".join(
         f"  if (s[0] == {i}) return cudaLaunchKernel({name}, grid, block, arguments, s[7], 0);"
         for i, name in enumerate(KERNELS)
@@ -87,6 +87,7 @@ extern "C" __attribute__((visibility("default"))) int entry(void **t, const int6
 {cases}
   return -1;
 }}""",
+        flags,
     )
     assert isinstance(built, toolchain.Binary), built
     handle = ctypes.CDLL(str(built.path("shared")))
@@ -95,10 +96,14 @@ extern "C" __attribute__((visibility("default"))) int entry(void **t, const int6
 
 
 def launch(
-    kernel: str, grid: tuple[int, int, int] = (1, 1, 1), block: tuple[int, int, int] = (64, 1, 1), dynamic: int = 0
+    kernel: str,
+    grid: tuple[int, int, int] = (1, 1, 1),
+    block: tuple[int, int, int] = (64, 1, 1),
+    dynamic: int = 0,
+    flags: tuple[str, ...] = (),
 ) -> tuple[str, np.ndarray, np.ndarray]:
     """The error message ("" when it ran) and both arrays."""
-    handle, path = library()
+    handle, path = library(flags)
     x = np.arange(256, dtype=np.float32)
     y = np.full(256, np.nan, np.float32)
     tensors = (ctypes.c_void_p * 2)(x.ctypes.data, y.ctypes.data)
@@ -110,9 +115,7 @@ def launch(
 
 @pytest.fixture(params=ORDERS)
 def order(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    libc = ctypes.CDLL(None)  # the model reads the C environment, which monkeypatch.setenv also changes
-    monkeypatch.setenv("KC_FIBER_ORDER", request.param)
-    assert libc is not None
+    monkeypatch.setenv("KC_FIBER_ORDER", request.param)  # os.environ writes through to the C environment
     return str(request.param)
 
 
@@ -153,3 +156,12 @@ def test_a_fault_names_its_line() -> None:
 def test_a_run_after_a_fault_is_not_affected() -> None:
     assert launch("divergent_barrier")[0]
     assert launch("good", (4, 1, 1))[0] == ""
+
+
+def test_portable_context_switches() -> None:
+    portable = ("-DKC_UCONTEXT",)
+    message, x, y = launch("good", (4, 1, 1), flags=portable)
+    assert message == ""
+    assert y[0] == x[63] + x[1]
+    assert launch("missing_barrier", flags=portable)[0].startswith("shared-")
+    assert launch("divergent_barrier", flags=portable)[0].startswith("barrier-divergence")
