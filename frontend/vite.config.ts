@@ -1,10 +1,28 @@
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { defineConfig } from "vite";
+import { constants, gzipSync } from "node:zlib";
+import { defineConfig, type Plugin } from "vite";
 
 const source = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
+/** Writes `x.js.gz` beside every script and style sheet; the web server sends it to whoever accepts it. */
+const precompress = (): Plugin => ({
+  name: "precompress",
+  apply: "build",
+  closeBundle() {
+    const folder = source("dist/assets/");
+    for (const file of readdirSync(folder).filter((name) => /\.(js|css)$/.test(name))) {
+      writeFileSync(
+        `${folder}${file}.gz`,
+        gzipSync(readFileSync(folder + file), { level: constants.Z_BEST_COMPRESSION }),
+      );
+    }
+  },
+});
+
 export default defineConfig({
   base: "/static/",
+  plugins: [precompress()],
   // Plotly's map traces pull a style sheet of 80 KB that no chart of ours uses.
   resolve: { alias: { "maplibre-gl/dist/maplibre-gl.css": source("src/styles/empty.css") } },
   oxc: { jsx: { runtime: "automatic", importSource: "preact" } },

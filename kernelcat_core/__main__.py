@@ -102,9 +102,9 @@ def _targets(a: argparse.Namespace) -> tuple[dict[str, Any], str, int]:
 
 
 def _bench(a: argparse.Namespace) -> tuple[dict[str, Any], str, int]:
-    from kernelcat_core import api
+    from kernelcat_core import bench
 
-    report = api.bench(a.name)
+    report = bench.run(a.name, terminal.progress(a.json), a.only)
     return report, terminal.bench(report), 0
 
 
@@ -161,6 +161,7 @@ def parser() -> argparse.ArgumentParser:
     add("targets", _targets, "what this machine can show, and what to install for more", common)
     bench = add("bench", _bench, "compare with other libraries in one interleaved run", common)
     bench.add_argument("name", choices=("cpu",))
+    bench.add_argument("--only", default="", metavar="TEXT", help="rows whose name holds TEXT")
     conformance = add("conformance", _conformance, "run a conformance suite", common)
     conformance.add_argument("name", choices=("gallery",))
     up = add("up", _up, "start the web IDE, a worker and all they need")

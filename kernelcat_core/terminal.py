@@ -97,11 +97,15 @@ def targets(rows: Sequence[Report]) -> str:
 
 
 def bench(report: Report) -> str:
-    rows = [[r["name"], milliseconds(r["ours_ms"]), f"{r['best']} {milliseconds(r['peers'].get(r['best']))}",
-             f"{r['ratio']:.2f}", f"{r['ratio_low']:.2f}-{r['ratio_high']:.2f}", f"{r['limit_ratio']:.2f}"]
-            for r in report["rows"]]
-    return table(["operator", "ours", "best peer", "ratio", "interval", "of limit"], rows) + (
-        f"\ngeometric mean of the ratios: {report['geomean_ratio']:.2f}")
+    rows = [[r["name"], milliseconds(r["ours_ms"]),
+             f"{r['best']} {milliseconds(r['peers'][r['best']])}" if r["best"] else "-", _number(r["ratio"]),
+             f"{_number(r['ratio_low'])}-{_number(r['ratio_high'])}", _number(r["limit_ratio"])] for r in report["rows"]]
+    text = table(["operator", "ours", "best peer", "ratio", "interval", "of limit"], rows)
+    return text + f"\ngeometric mean of the ratios: {_number(report['geomean_ratio'])}"
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"
 
 
 def conformance(report: Report) -> str:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Mapping
+from typing import Any, Literal
 
 from kernelcat_core.errors import KernelcatError
 from kernelcat_core.ir.graph import Tensor

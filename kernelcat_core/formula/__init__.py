@@ -5,6 +5,7 @@ from __future__ import annotations
 from kernelcat_core.formula import operators as operators
 from kernelcat_core.formula.catalog import CatalogEntry, operators_catalog
 from kernelcat_core.formula.gallery import GalleryItem, gallery
+from kernelcat_core.formula.language import resolve
 from kernelcat_core.formula.lower import Lowered, OperatorCall, lower
 from kernelcat_core.formula.parser import parse
 from kernelcat_core.formula.printer import print_formula
@@ -13,4 +14,4 @@ from kernelcat_core.formula.syntax import Formula
 from kernelcat_core.formula.workload import default_workload
 
 __all__ = ["CatalogEntry", "Formula", "GalleryItem", "Lowered", "OperatorCall", "TensorSpec", "default_workload",
-           "gallery", "lower", "operators", "operators_catalog", "parse", "parse_shape", "print_formula"]
+           "gallery", "lower", "operators", "operators_catalog", "parse", "parse_shape", "print_formula", "resolve"]

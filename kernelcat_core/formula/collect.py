@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -11,6 +12,10 @@ from kernelcat_core.formula.ranges import Use, Uses
 from kernelcat_core.formula.syntax import Binder, Call, Name, Node, Reduce, Slice, Subscript, parts
 from kernelcat_core.formula.values import Value
 from kernelcat_core.ir.expr import Expr, Var
+
+
+_STATE = re.compile(r"s[0-9]+")
+"""Names that finishing expressions of reductions give to their states."""
 
 
 @dataclass
@@ -26,9 +31,11 @@ class Collector:
 
     def fresh(self, b: Binder) -> str:
         """A key for an index that is being bound."""
-        key, count = b.name, 2
+        base = f"{b.name}_" if _STATE.fullmatch(b.name) else b.name
+        key, count = base, 2
         while key in self.uses.spans:
-            key, count = f"{b.name}'{count}", count + 1
+            key, count = f"{base}_{count}", count + 1
+        self.uses.titles[key] = b.name
         self.uses.spans[key] = b.span
         if b.bound is not None:
             self.uses.explicit[key] = self.bound(b.bound)
@@ -43,8 +50,9 @@ class Collector:
                 inner = dict(names)
                 keys: dict[str, str] = {}
                 for b in node.binders:
-                    if isinstance(names.get(b.name), Var) or b.name in keys:
-                        raise KernelcatError("KC-F010", f"index '{b.name}' is already in use here", span=b.span,
+                    if b.name in names or b.name in keys or self.tensor(Name(b.name)) is not None:
+                        kind = "index" if isinstance(names.get(b.name), Var) or b.name in keys else "name"
+                        raise KernelcatError("KC-F010", f"{kind} '{b.name}' is already in use here", span=b.span,
                                              hint="use another name for the reduced index")
                     keys[b.name] = self.fresh(b)
                     inner[b.name] = Var(keys[b.name])

@@ -1,80 +1,48 @@
-"""From words to an operator: a function's name and documentation say which named operator is meant.
-
-No model is asked: names are compared word by word (an abbreviation matches the word it begins), then the documentation
-is searched for an operator's words, then the nearest spellings are offered.
-"""
+"""From loose words to operators: names and docstrings of hand-written functions, free text."""
 
 from __future__ import annotations
 
 import difflib
 import re
-from typing import Iterable
 
 from kernelcat_core.errors import KernelcatError
 from kernelcat_core.formula.operators.definition import REGISTRY, Operator
 
-_NOISE = frozenset("a an the of for and with by over on kernel op operator fused fast my compute computes".split())
+_SHORT = {"attn": "attention", "mha": "attention", "sdpa": "attention", "convolution": "conv", "ln": "layer norm",
+          "layernorm": "layer norm", "rmsnorm": "rms norm", "gemm": "matmul", "mm": "matmul", "bmm": "matmul",
+          "nearest": "gather nearest", "neighbours": "nearest", "neighbors": "nearest", "average": "avg", "maximum": "max",
+          "blocksparse": "sparse", "pooling": "pool", "normalization": "norm", "normalisation": "norm"}
+_NOISE = frozenset("kernel fused fast my op the a of and over with forward cuda custom naive v1 v2 run compute fn func".split())
 
 
 def words(text: str) -> list[str]:
-    """Lower-case words of an identifier or a sentence; conv2d and Conv2D are one word."""
-    split = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text)
-    return [w for w in re.findall(r"[a-z0-9]+", split.lower()) if w not in _NOISE]
+    """Lower-case words of a name or a sentence: camelCase, snake_case and short forms taken apart."""
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text)
+    found: list[str] = []
+    for word in re.findall(r"[A-Za-z]+|[0-9]+d?", spaced.replace("_", " ")):
+        found += _SHORT.get(word.lower(), word.lower()).split()
+    return [w for w in found if w not in _NOISE]
 
 
-def find_operator(name: str, documentation: str = "") -> Operator:
-    """The operator that `name` (an identifier) and `documentation` (a sentence or more) mean.
+def resolve(name: str, description: str = "") -> Operator:
+    """The operator that a name means, with a docstring or free text to help.
 
-    Raises KC-F004 when none or several fit equally well, with the nearest names as hint.
+    An exact name or alias wins; else the operator most of whose words occur in the name, then in the description.
+    Raises KC-F004 when none has all its words there.
     """
-    operators = {o.name: o for o in REGISTRY.values()}
-    wanted, said = words(name), set(words(documentation))
-    scored = sorted(((max(_score(wanted, said, words(n)) for n in (o.name, *o.aliases)), o.name) for o in operators.values()),
-                    reverse=True)
-    best = [n for s, n in scored if s == scored[0][0]]
-    if scored[0][0] == 0:
-        near = difflib.get_close_matches(name.lower(), list(operators), 3, 0.5)
-        raise KernelcatError("KC-F004", f"no operator is meant by {name!r}",
-                             hint=f"did you mean {', '.join(near)}?" if near else "write a body, or return a formula")
-    if len(best) > 1:
-        raise KernelcatError("KC-F004", f"{name!r} could mean {' or '.join(best[:4])}",
-                             hint="name the operator in the function's name or docstring")
-    return operators[best[0]]
-
-
-def _score(wanted: list[str], said: set[str], own: list[str]) -> int:
-    """0 = no match; words of the name count most, then how closely both agree, then words of the documentation."""
-    if own == wanted or "".join(own) == "".join(wanted):
-        return 1000
-    hits = sum(1 for w in own if any(_abbreviates(x, w) for x in wanted))
-    if hits == len(own):
-        return 500 + 10 * hits - (len(wanted) - hits)
-    told = sum(1 for w in own if w in said or any(_abbreviates(x, w) for x in wanted))
-    return 100 + told if told == len(own) and len(own) > 0 and (hits or len(own) > 1) else 0
-
-
-def _abbreviates(short: str, word: str) -> bool:
-    return word == short or (len(short) >= 3 and word.startswith(short))
-
-
-def call(operator: Operator, names: Iterable[str]) -> str:
-    """The formula that calls `operator` on tensors called `names`, matched by name and then in order.
-
-    Names left out are added under the parameters' own names; raises KC-F005 when the operator needs a value that is no
-    tensor (a radius, a kernel size).
-    """
-    renames = dict(operator.renames)
-    given = list(dict.fromkeys(names))
-    tensors = [p for p in operator.parameters if p.kind in ("tensor", "scalar")]
-    matched = {renames.get(n, n): n for n in given if any(p.name == renames.get(n, n) for p in tensors)}
-    left = [n for n in given if n not in matched.values()]
-    arguments = []
-    for p in operator.parameters:
-        if p.name in matched:
-            arguments.append(f"{p.name}={matched[p.name]}")
-        elif p.kind == "tensor" and p.required:
-            arguments.append(f"{p.name}={left.pop(0) if left else p.name}")
-        elif p.required:
-            raise KernelcatError("KC-F005", f"{operator.name} needs a value for {p.name}",
-                                 hint=f"return a formula instead: output = {operator.signature}")
-    return f"output = {operator.name}({', '.join(arguments)})"
+    if name in REGISTRY:
+        return REGISTRY[name]
+    own, text = set(words(name)), set(words(description))
+    best: tuple[float, int, Operator] | None = None
+    for key, entry in REGISTRY.items():
+        wanted = words(key)
+        if not wanted or not all(w in own or w in text for w in wanted):
+            continue
+        score = sum(2.0 if w in own else 1.0 for w in wanted)
+        if best is None or (score, -len(key)) > best[:2]:
+            best = (score, -len(key), entry)
+    if best is None:
+        near = difflib.get_close_matches(name, list(REGISTRY), n=3, cutoff=0.5)
+        hint = f"did you mean {' or '.join(near)}?" if near else "give the function a body, or a reference formula"
+        raise KernelcatError("KC-F004", f"no operator is meant by '{name}'", hint=hint)
+    return best[2]

@@ -31,7 +31,7 @@ from kernelcat_core.formula.sizes import Requirement, Sizes
 from kernelcat_core.formula.slicing import sliced
 from kernelcat_core.formula.syntax import Assign, Call, Declaration, Formula, Name, Node, Subscript
 from kernelcat_core.formula.values import Value, at, convert, free_indices, rename_axes, strong
-from kernelcat_core.ir.expr import Const, Expr, Load, Size, Var, index, sizes, transform
+from kernelcat_core.ir.expr import Const, Expr, Load, Size, Var, index, sizes, sub, transform
 from kernelcat_core.ir.expr import evaluate as number_of
 from kernelcat_core.ir.graph import Axis, Graph
 
@@ -319,6 +319,9 @@ class Lowering:
 
     def _match(self, d: Declaration) -> None:
         """`x: [N, C, 3]` in a body names the sizes of the parameter x and demands numbers."""
+        if d.name == "_":
+            self._equal_sizes(d)
+            return
         value = self.scope.tensors[d.name]
         if value.rank != len(d.dims):
             raise KernelcatError("KC-F014", f"{d.name} has {value.rank} axes, {len(d.dims)} are needed",
@@ -339,6 +342,13 @@ class Lowering:
 
             self.sizes.equate(size, axis.size, error)
 
+    def _equal_sizes(self, d: Declaration) -> None:
+        """`_: [a, b]` in a body demands that the sizes a and b are equal."""
+        a, b = (index_expression(n, self.scope.size_names) for n in d.dims)
+        assert a is not None and b is not None
+        self.sizes.require(sub(a, b), "KC-F017", lambda _: "the number of elements does not fit the shape",
+                           "make the shapes agree", self.call_span, exact=True)
+
 
 def _narrow(entry: Operator, bound: Bound) -> DType | None:
     """The 16-bit type to round to at the end, when every float argument has it."""
@@ -349,7 +359,7 @@ def _narrow(entry: Operator, bound: Bound) -> DType | None:
 
 
 def _safe_names(value: Value) -> Value:
-    """Index names that no state of a monoid can clash with, and that are valid once printed."""
+    """Names i0, i1.. for the axes of whole tensors, which have working names while they are combined."""
     taken: set[str] = set()
     names: list[str] = []
     for k, a in enumerate(value.axes):

@@ -143,6 +143,9 @@ class _Parser:
         names = [self.name("an output name")]
         while self.accept(","):
             names.append(self.name("an output name"))
+            if len(names) > limits.STATEMENTS:
+                raise KernelcatError("KC-F003", f"more than {limits.STATEMENTS} outputs", span=names[-1].span,
+                                     hint="split the formula")
         return tuple(names)
 
     def name(self, wanted: str) -> Name:

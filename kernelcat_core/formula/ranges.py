@@ -37,9 +37,11 @@ class Uses:
     found: list[Use] = field(default_factory=list)
     explicit: dict[str, Expr] = field(default_factory=dict)
     spans: dict[str, Span] = field(default_factory=dict)
+    titles: dict[str, str] = field(default_factory=dict)
+    """Key -> the name in the text."""
 
     def title(self, key: str) -> str:
-        return key.split("'")[0]
+        return self.titles.get(key, key)
 
 
 def solve(uses: Uses, sizes: Sizes, optional: frozenset[str] = frozenset(), naming: bool = True) -> dict[str, Expr]:

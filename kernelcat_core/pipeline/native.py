@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Callable, Mapping
+from collections.abc import Callable, Mapping
 
 from kernelcat_core.backends import resolve
 from kernelcat_core.codegen.native import Native, arguments, launch

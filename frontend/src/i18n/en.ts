@@ -102,6 +102,7 @@ export const en = {
   "outcome.limit_ratio": "Share of limit",
   "outcome.median": "Median",
   "outcome.message": "Message",
+  "outcome.resources": "Resources",
   "outcome.seconds": "Build time",
   "outcome.tolerance": "Tolerance",
   "outcome.verdict": "Verdict",

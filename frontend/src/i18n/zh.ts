@@ -104,6 +104,7 @@ export const zh: Record<MessageKey, string> = {
   "outcome.limit_ratio": "占极限比例",
   "outcome.median": "中位数",
   "outcome.message": "说明",
+  "outcome.resources": "资源",
   "outcome.seconds": "构建用时",
   "outcome.tolerance": "容差",
   "outcome.verdict": "结论",

@@ -46,7 +46,7 @@ function buildRows(outcome: Outcome): Row[] {
   return [
     ["outcome.seconds", seconds === null ? null : duration(seconds * 1000)],
     [
-      "outcome.message",
+      "outcome.resources",
       resources && typeof resources === "object" ? <code>{configLine(resources as Outcome)}</code> : null,
     ],
   ];

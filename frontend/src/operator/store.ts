@@ -81,11 +81,17 @@ export function openStore(context: OperatorPage, session: LiveSession) {
     storeDraft(key(), dirty.value ? { source, shapes, configs, base: base.peek() } : null);
   });
 
-  /** This operator's jobs, newest first: what the page came with and what the workspace topic says since. */
+  // Jobs as the answers to this page's own requests gave them: shown at once, before any event comes.
+  const answered = signal<readonly JobSummary[]>(context.jobs);
+  const keepAnswers = (made: readonly JobSummary[]) => {
+    answered.value = [...answered.value, ...made];
+  };
+
+  /** This operator's jobs, newest first: what requests answered and what the workspace topic says since. */
   const jobs: ReadonlySignal<JobSummary[]> = computed(() => {
     const id = operator.value?.id;
-    const known = new Map(context.jobs.map((job) => [job.id, job]));
-    for (const job of session.workspace?.value.snapshot?.jobs ?? []) {
+    const known = new Map<string, JobSummary>();
+    for (const job of [...answered.value, ...(session.workspace?.value.snapshot?.jobs ?? [])]) {
       const held = known.get(job.id);
       if (!held || held.revision <= job.revision) known.set(job.id, job);
     }
@@ -210,6 +216,7 @@ export function openStore(context: OperatorPage, session: LiveSession) {
         operator_id: operator.value?.id,
         version_number: operator.value?.latest_number,
       });
+      keepAnswers(made);
       chosenJob.value = made[0]?.id ?? null;
       layout.value = {
         ...layout.value,
@@ -224,12 +231,14 @@ export function openStore(context: OperatorPage, session: LiveSession) {
   }
 
   async function cancel(id: string): Promise<void> {
-    await api.cancelJob(id).catch(warnAbout);
+    await api.cancelJob(id).then((job) => keepAnswers([job]), warnAbout);
   }
 
   async function retry(id: string): Promise<void> {
     try {
-      chosenJob.value = (await api.retryJob(id)).id;
+      const made = await api.retryJob(id);
+      keepAnswers([made]);
+      chosenJob.value = made.id;
     } catch (problem) {
       warnAbout(problem);
     }

@@ -17,7 +17,7 @@ from kernelcat_core.runtime import runner, toolchain
 from kernelcat_core.runtime.toolchain import Binary
 
 _FOLDER = Path(__file__).parent / "twin"
-_RUNTIME_FLAGS = ("-std=c++17", "-O2", "-fvisibility=hidden", "-I.")
+_RUNTIME_FLAGS = ("-std=c++17", "-O2", "-fno-exceptions", "-fno-sanitize=all", "-fvisibility=hidden", "-I.")
 _CHECKS = "-fsanitize=thread,bounds,alignment,shift,integer-divide-by-zero"
 _KERNEL_FLAGS = (
     "-std=c++17",
@@ -29,12 +29,8 @@ _KERNEL_FLAGS = (
     "-w",
     "-I.",
     _CHECKS,
-    "-nodefaultlibs",
-    "kc_runtime.s",
-    "-lm",
-    "-lc",
-    "-lgcc",
 )
+_LINK_FLAGS = ("kernel_checked.s", "kc_runtime.s", "-lm")
 _DYNAMIC_SHARED = re.compile(r"extern\s+__shared__\s+(?:__align__\s*\(\s*\d+\s*\)\s*)?([\w\s]+?)\s+(\w+)\s*\[\s*\]\s*;")
 _PLACE = re.compile(r"; at \+(0x[0-9a-f]+)\]")
 
@@ -65,19 +61,26 @@ def build(text: str, host: str, flags: tuple[str, ...] = ()) -> Binary | Failure
     `host` is C++ that follows the text; it defines the `extern "C"` entries. Failures: KC-B001, KC-B002, KC-B003.
     Line numbers in messages are those of `text`. `flags` are for the model (-DKC_UCONTEXT: portable context switches).
     """
-    compiler, model = toolchain.find_cpp(), _runtime(flags)
-    if compiler is None or isinstance(model, Failure):
-        return model if isinstance(model, Failure) else toolchain.missing("cpp")
+    compiler, linker, model = toolchain.find_cpp(), toolchain.find_c(), _runtime(flags)
+    if compiler is None or linker is None:
+        return toolchain.missing("cpp")
+    if isinstance(model, Failure):
+        return model
     # The one construct that C++ cannot be taught by a macro: an unsized shared array.
     text = _DYNAMIC_SHARED.sub(r"\1 *const \2 = (\1 *)kc_dynamic_shared();", text)
-    files = {**_headers(), "kernel.cu": text, "kc_runtime.s": model}
-    return toolchain.compile(
+    # Compiled to assembly first: a link with sanitizer options would bring the sanitizer's own library.
+    own = () if compiler.name == "g++" else ("-fno-sanitize-trap=all",)
+    checked = toolchain.compile(
         compiler,
         f'#include "cuda_runtime.h"\n#include "kernel.cu"\n{host}\n',
-        flags=_KERNEL_FLAGS,
-        kinds=("shared",),
-        files=files,
+        flags=(*_KERNEL_FLAGS, *own),
+        kinds=("assembly",),
+        files={**_headers(), "kernel.cu": text},
     )
+    if isinstance(checked, Failure):
+        return checked
+    parts = {"kernel_checked.s": checked.text("assembly"), "kc_runtime.s": model}
+    return toolchain.compile(linker, "/* all code is in the .s files */\n", flags=_LINK_FLAGS, files=parts)
 
 
 def with_line(message: str, library: Path) -> str:

@@ -91,7 +91,8 @@ def reshape(x: Tensor, shape: tuple[int, ...]) -> str:
         rest = "*".join(own[k + 1:])
         part = f"({linear})//({rest})" if rest else f"({linear})"
         inner.append(part if k == 0 else f"{part} % {own[k]}")
-    return _lines(_declared(x), f"{subscripted('y', left)} = {subscripted('x', inner)}")
+    elements = "*".join(f"({s})" for s in sizes) or "1"
+    return _lines(_declared(x), f"_: [{total}, {elements}]", f"{subscripted('y', left)} = {subscripted('x', inner)}")
 
 
 @operator("expand_dims", group=_GROUP, summary="a new axis of size 1", example="expand_dims(X, 0)", aliases="unsqueeze",

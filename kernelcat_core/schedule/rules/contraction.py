@@ -76,6 +76,9 @@ def knobs(found: Match, target: Target) -> tuple[Knob, ...]:
     """Block sizes of the three matrix axes."""
     if target.model == "dma":
         return (Knob("BM", (4, 8, 16, 32), 16), Knob("BN", (64, 128, 256, 512), 128), Knob("BK", (8, 16, 32, 64), 32))
+    if target.model == "vector":
+        return (Knob("BM", (14, 28, 56, 84, 168, 252), 84), Knob("BN", (32, 64, 128, 256, 512), 256),
+                Knob("BK", (16, 32, 64, 128, 256, 384), 256))
     return (Knob("BM", (16, 32, 64, 128), 64), Knob("BN", (16, 32, 64, 128), 64), Knob("BK", (8, 16, 32), 16))
 
 

@@ -306,3 +306,16 @@ def test_errors_are_coded_and_placed(code: str, text: str, marked: str | None) -
 def test_unknown_names_are_guessed() -> None:
     assert "softmax" in fails("KC-F004", "Y = sofmax(X)").hint
     assert "'axis'" in fails("KC-F005", "Y = softmax(X, axs=1)").hint
+
+
+def test_names_of_indices_in_the_graph_are_distinct_identifiers() -> None:
+    g = graph("s0x[s0] = mean[k](X[s0,k]) / sum[k](W[k])")
+    names = [a.name for n in g.nodes for a in (*n.axes, *n.reduce_axes)]  # type: ignore[union-attr]
+    assert all(n.isidentifier() and n != "s0" for n in names)
+    X, W = normal(3, 4), normal(5, seed=1)
+    np.testing.assert_allclose(run("y[s0] = mean[k](X[s0,k]) / sum[k](W[k])", X=X, W=W), X.mean(1) / W.sum(), rtol=1e-5)
+
+
+def test_a_reduced_index_is_no_other_name() -> None:
+    fails("KC-F010", "k: f32; y[i] = sum[k](X[i,k])", "k")
+    fails("KC-F010", "X: f32[N, M]; y[i] = sum[N](X[i,N])", "N")

@@ -165,3 +165,10 @@ def test_portable_context_switches() -> None:
     assert y[0] == x[63] + x[1]
     assert launch("missing_barrier", flags=portable)[0].startswith("shared-")
     assert launch("divergent_barrier", flags=portable)[0].startswith("barrier-divergence")
+
+
+def test_a_text_that_does_not_compile_is_a_failure_with_its_line() -> None:
+    made = emulation.build("__global__ void f() {\n  wrong;\n}\n", "")
+    assert not isinstance(made, toolchain.Binary)
+    assert made.code == "KC-B001"
+    assert "line 2" in made.message
