@@ -65,7 +65,7 @@ class RegisteredOperator:
             return BoundOperator(self.name, text, self.summary)
         if native.has_body:
             return BoundOperator(self.name, self.reference or "", self.summary, native, self.launch)
-        meant = language.find_operator(native.name, f"{self.name} {self.summary}")
+        meant = language.resolve(native.name, f"{self.name} {self.summary}")
         return BoundOperator(self.name, language.call(meant, [p.name for p in native.parameters]), self.summary)
 
     def text(self, *args: Any, **kwargs: Any) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, Protocol
 
 from kernelcat_core.codegen.source import Source
@@ -47,6 +48,9 @@ class Device(Protocol):
 
     def library(self, source: Source, target: Target) -> Binary | Failure:
         """A shared object with `source.entry`, for runtime.runner.run_kernel (kind "shared")."""
+
+    def explain(self, failure: Failure, library: Path) -> Failure:
+        """A run's failure in terms of the source: addresses as lines where a model gives addresses, else as it is."""
 
     def environments(self) -> tuple[Mapping[str, str], ...]:
         """Environments to run the entry in, one after the other; more than one for a model with several orders."""

@@ -13,7 +13,6 @@ from kernelcat_core.formula.syntax import Binder, Call, Name, Node, Reduce, Slic
 from kernelcat_core.formula.values import Value
 from kernelcat_core.ir.expr import Expr, Var
 
-
 _STATE = re.compile(r"s[0-9]+")
 """Names that finishing expressions of reductions give to their states."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Iterable
 
 from kernelcat_core.errors import KernelcatError
 from kernelcat_core.formula.operators.definition import REGISTRY, Operator
@@ -46,3 +47,26 @@ def resolve(name: str, description: str = "") -> Operator:
         hint = f"did you mean {' or '.join(near)}?" if near else "give the function a body, or a reference formula"
         raise KernelcatError("KC-F004", f"no operator is meant by '{name}'", hint=hint)
     return best[2]
+
+
+def call(operator: Operator, names: Iterable[str]) -> str:
+    """The formula that calls `operator` on tensors called `names`, matched by name and then in order.
+
+    Tensors left out are added under the parameters' own names; raises KC-F005 when the operator needs a value that is
+    no tensor (a radius, a kernel size).
+    """
+    renames = dict(operator.renames)
+    given = list(dict.fromkeys(names))
+    known = {p.name for p in operator.parameters if p.kind in ("tensor", "scalar")}
+    matched = {renames.get(n, n): n for n in given if renames.get(n, n) in known}
+    left = [n for n in given if n not in matched.values()]
+    arguments = []
+    for p in operator.parameters:
+        if p.name in matched:
+            arguments.append(f"{p.name}={matched[p.name]}")
+        elif p.kind == "tensor" and p.required:
+            arguments.append(f"{p.name}={left.pop(0) if left else p.name}")
+        elif p.required:
+            raise KernelcatError("KC-F005", f"{operator.name} needs a value for {p.name}",
+                                 hint=f"return a formula instead: output = {operator.signature}")
+    return f"output = {operator.name}({', '.join(arguments)})"

@@ -99,7 +99,7 @@ def _run_cases(report: TargetReport, r: hops.Rendering, device: Device, library:
         for environment in device.environments():
             outputs = hops.run(r, library, case.oracle.inputs, case.sizes, environment=environment)
             if isinstance(outputs, Failure):
-                report.fail(outputs)
+                report.fail(device.explain(outputs, library))
                 report.message += f" ({case.name})"
                 return count
             found = case.oracle.check(outputs)

@@ -95,6 +95,9 @@ class Device:
             files={name: text for name, text in source.files if name != driver[0]},
         )
 
+    def explain(self, failure: Failure, library: Path) -> Failure:
+        return failure
+
     def environments(self) -> tuple[Mapping[str, str], ...]:
         return ({},)
 

@@ -55,6 +55,9 @@ class Device:
             return toolchain.missing("c")
         return toolchain.compile(compiler, source.text, flags=_flags("O3", compiler))
 
+    def explain(self, failure: Failure, library: Path) -> Failure:
+        return failure
+
     def environments(self) -> tuple[Mapping[str, str], ...]:
         return ({},)
 

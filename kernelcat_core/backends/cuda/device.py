@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
 
@@ -57,6 +59,10 @@ class Device:
     def library(self, source: Source, target: Target) -> Binary | Failure:
         """The text on the functional model."""
         return emulation.build(source.text, dict(source.files)[MODEL_ENTRY])
+
+    def explain(self, failure: Failure, library: Path) -> Failure:
+        """Addresses of faulty accesses as lines of the text."""
+        return replace(failure, message=emulation.with_line(failure.message, library))
 
     def environments(self) -> tuple[Mapping[str, str], ...]:
         """Threads and blocks run forwards, backwards and shuffled: a missing barrier shows in one of them at least."""

@@ -32,7 +32,7 @@ _KERNEL_FLAGS = (
 )
 _LINK_FLAGS = ("kernel_checked.s", "kc_runtime.s", "-lm")
 _DYNAMIC_SHARED = re.compile(r"extern\s+__shared__\s+(?:__align__\s*\(\s*\d+\s*\)\s*)?([\w\s]+?)\s+(\w+)\s*\[\s*\]\s*;")
-_PLACE = re.compile(r"; at \+(0x[0-9a-f]+)\]")
+_PLACE = re.compile(r" \[at \+(0x[0-9a-f]+)\]")
 
 
 @cache
@@ -89,7 +89,7 @@ def with_line(message: str, library: Path) -> str:
     if place is None:
         return message
     line = _line_of(int(place[1], 16) - 1, library)
-    return message[: place.start()] + (f"; at line {line}]" if line else "]") + message[place.end() :]
+    return message[: place.start()] + (f" [at line {line}]" if line else "") + message[place.end() :]
 
 
 def _line_of(address: int, library: Path) -> int | None:

@@ -41,12 +41,13 @@ void fail(const char* rule, const char* format, ...) {
     vsnprintf(detail, sizeof detail, format, arguments);
     va_end(arguments);
     if (current) {
-      size_t place = fault_place ? (size_t)((char*)fault_place - (char*)__ehdr_start) : 0;
-      snprintf(message, sizeof message, "%s in %s: %s of block (%u,%u,%u): %s [last stop: line %d%s", rule, kernel_name,
-               thread_name(current, who, sizeof who), block.index.x, block.index.y, block.index.z, detail, current->line,
-               place ? "" : "]");
+      snprintf(message, sizeof message, "%s in %s: %s of block (%u,%u,%u): %s", rule, kernel_name,
+               thread_name(current, who, sizeof who), block.index.x, block.index.y, block.index.z, detail);
       size_t used = strlen(message);
-      if (place) snprintf(message + used, sizeof message - used, "; at +0x%zx]", place);
+      if (current->line)
+        used += snprintf(message + used, sizeof message - used, " [after its stop at line %d]", current->line);
+      if (fault_place)
+        snprintf(message + used, sizeof message - used, " [at +0x%zx]", (size_t)((char*)fault_place - (char*)__ehdr_start));
     } else {
       snprintf(message, sizeof message, "%s in %s: %s", rule, kernel_name, detail);
     }
