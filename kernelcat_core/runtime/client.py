@@ -16,6 +16,7 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -109,9 +110,23 @@ def _start() -> _Zygote:
     return _Zygote(os.getpid(), process, ours, tuple(json.loads(hello)["layers"]))
 
 
+@cache
+def _uid_range() -> tuple[int, int]:
+    """User ids that belong to nobody: a wide range, or what a container with few ids has."""
+    try:
+        mapped = sum(int(line.split()[2]) for line in Path("/proc/self/uid_map").read_text().splitlines())
+    except (OSError, ValueError, IndexError):
+        mapped = 0
+    return (1_000_000_000, 2_000_000_000) if mapped > 2_000_000_000 else (40_000, 60_000)
+
+
 def fresh_uid() -> int | None:
-    """A user id that owns nothing, different for concurrent runs; None without root (the identity then stays)."""
-    return random.SystemRandom().randrange(40_000, 60_000) if os.geteuid() == 0 else None
+    """A user id that owns nothing; None without root (the identity then stays).
+
+    Drawn from so many that concurrent runs, of other processes too, do not share one: limits on processes and
+    threads are counted by user.
+    """
+    return random.SystemRandom().randrange(*_uid_range()) if os.geteuid() == 0 else None
 
 
 def run(request: dict[str, Any], fds: Sequence[int] = (), *,

@@ -161,14 +161,13 @@ def _measure(cpu: Cpu) -> Peaks | Failure:
 
 
 def _rate(library: Path, entry: str, threads: int, nbytes: int, passes: int) -> float | Failure:
-    """Best units a second of one probe over five runs; a peak is a maximum, so noise only lowers it."""
+    """Best units a second of one probe over five runs; a peak is a maximum, so noise only lowers it.
+
+    A failed run counts only when all five failed.
+    """
     job = runner.KernelJob(library, entry, (), (runner.TensorSpec((2,), np.dtype(np.float64)),),
                            (threads, nbytes, passes), threads=threads, memory_bytes=4 << 30, timeout_s=30)
-    best = 0.0
-    for _ in range(5):
-        outcome = runner.run_kernel(job)
-        if isinstance(outcome, Failure):
-            return outcome
-        units, seconds = outcome.outputs[0]
-        best = max(best, float(units / seconds))
-    return best
+    outcomes = [runner.run_kernel(job) for _ in range(5)]
+    rates = [float(o.outputs[0][0] / o.outputs[0][1]) for o in outcomes if isinstance(o, runner.KernelOutcome)]
+    failures = [o for o in outcomes if isinstance(o, Failure)]
+    return max(rates) if rates else failures[0]

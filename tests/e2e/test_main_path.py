@@ -41,6 +41,8 @@ def test_formula_to_board(page: Page) -> None:
     after = sources(page)
     assert all(old != now for old, now in zip(before, after, strict=True))
 
+    expect(page.locator(".kc-typeset math")).to_have_count(2)
+
     run(page, "check")
     expect(page).to_have_url(re.compile(r"/operators/(?!new)"))
     for target in TARGETS:

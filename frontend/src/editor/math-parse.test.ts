@@ -53,7 +53,18 @@ test("declarations, outputs, keyword arguments and bare calls", () => {
 });
 
 test("what cannot be set is null, and nothing hangs or throws", () => {
-  for (const text of ["Y[i = ", "a ? b", "x = (1", "x = 1 2", "= =", "((((((", '"open', "Y: ", "a b"])
+  for (const text of [
+    "Y[i = ",
+    "a ? b",
+    "x = (1",
+    "x = 1 2",
+    "= =",
+    "((((((",
+    '"open',
+    "Y: ",
+    "a b",
+    "(".repeat(3999),
+  ])
     expect(readFormula(text), text).toBeNull();
   expect(readFormula("# only a comment\n")).toEqual([]);
 });

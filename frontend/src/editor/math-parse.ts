@@ -36,6 +36,8 @@ interface Token {
   text: string;
 }
 
+const DEEPEST = 200;
+
 class Misfit extends Error {}
 
 function tokensOf(text: string): Token[] {
@@ -58,9 +60,10 @@ function tokensOf(text: string): Token[] {
 
 class Reader {
   private at = 0;
+  private depth = 0;
   constructor(private readonly tokens: readonly Token[]) {}
 
-  get next(): string {
+  peek(): string {
     return this.tokens[this.at]?.text ?? "";
   }
   get isOver(): boolean {
@@ -74,9 +77,17 @@ class Reader {
   }
 
   expression(least = 0): Term {
+    this.depth += 1;
+    if (this.depth > DEEPEST) throw new Misfit();
+    const term = this.infix(least);
+    this.depth -= 1;
+    return term;
+  }
+
+  private infix(least: number): Term {
     let left = this.prefix();
     for (;;) {
-      const operator = this.next;
+      const operator = this.peek();
       const binding = BINDING[operator];
       if (binding === undefined || binding < least || operator === "") return left;
       this.take();
@@ -87,9 +98,9 @@ class Reader {
 
   list(close: string): Term[] {
     const items: Term[] = [];
-    while (this.next !== close) {
+    while (this.peek() !== close) {
       items.push(this.expression());
-      if (this.next !== ",") break;
+      if (this.peek() !== ",") break;
       this.take(",");
     }
     this.take(close);
@@ -97,7 +108,7 @@ class Reader {
   }
 
   private prefix(): Term {
-    const operator = this.next;
+    const operator = this.peek();
     if (operator === "-" || operator === "+" || operator === "√") {
       this.take();
       const body = this.expression(operator === "√" ? 9 : SIGN);
@@ -119,7 +130,7 @@ class Reader {
       return { kind: "paren", items: this.list(")") };
     }
     if (token.kind !== "name") return { kind: token.kind, text: token.text };
-    if (REDUCERS.has(token.text) && this.next === "[") {
+    if (REDUCERS.has(token.text) && this.peek() === "[") {
       this.take("[");
       const items = this.list("]");
       this.take("(");
@@ -127,7 +138,7 @@ class Reader {
       this.take(")");
       return { kind: "reduce", name: token.text, items, body };
     }
-    if (this.next === "(") {
+    if (this.peek() === "(") {
       this.take("(");
       return { kind: "call", name: token.text, items: this.list(")") };
     }
@@ -136,7 +147,7 @@ class Reader {
 
   private postfix(base: Term): Term {
     let term = base;
-    while (this.next === "[") {
+    while (this.peek() === "[") {
       this.take("[");
       term = { kind: "subscript", base: term, items: this.list("]") };
     }
@@ -146,10 +157,10 @@ class Reader {
 
 function statementOf(text: string): Statement {
   const reader = new Reader(tokensOf(text));
-  if (reader.next === "->") {
+  if (reader.peek() === "->") {
     reader.take();
     const items = [reader.expression()];
-    while (reader.next === ",") {
+    while (reader.peek() === ",") {
       reader.take();
       items.push(reader.expression());
     }
@@ -161,7 +172,7 @@ function statementOf(text: string): Statement {
     const name = reader.take().text;
     reader.take(":");
     const dtype = reader.take().text;
-    const sizes = reader.next === "[" && reader.take() ? reader.list("]") : [];
+    const sizes = reader.peek() === "[" && reader.take() ? reader.list("]") : [];
     if (!reader.isOver) throw new Misfit();
     return { kind: "declaration", name, dtype, sizes };
   }

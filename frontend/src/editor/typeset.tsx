@@ -123,10 +123,7 @@ export function Typeset({ source, label }: { source: string; label: string }) {
   const statements = useMemo(() => readFormula(source), [source]);
   return (
     <figure class="kc-typeset" aria-label={label}>
-      {statements?.map((statement, place) =>
-        // biome-ignore lint/suspicious/noArrayIndexKey: statements have no other identity than their place
-        h("math", { key: place, display: "block" }, line(statement)),
-      )}
+      {statements?.map((statement, place) => h("math", { key: place, display: "block" }, line(statement)))}
     </figure>
   );
 }

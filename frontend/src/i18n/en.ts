@@ -39,6 +39,7 @@ export const en = {
   "editor.label": "Formula",
   "editor.no_problems": "No problems",
   "editor.problem": "Problem at line {line}, column {column}",
+  "editor.typeset": "The formula as mathematics",
   "fact.compiled": "compiled",
   "fact.compiled.means": "a real compiler of the vendor accepted this text",
   "fact.emulated": "emulated",

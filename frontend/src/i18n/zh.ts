@@ -41,6 +41,7 @@ export const zh: Record<MessageKey, string> = {
   "editor.label": "公式",
   "editor.no_problems": "没有问题",
   "editor.problem": "第 {line} 行第 {column} 列有问题",
+  "editor.typeset": "公式的数学形式",
   "fact.compiled": "已编译",
   "fact.compiled.means": "厂商的真实编译器接受了这段代码",
   "fact.emulated": "已仿真",

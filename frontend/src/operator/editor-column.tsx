@@ -2,6 +2,7 @@
 import { useState } from "preact/hooks";
 import type { TensorShape } from "../api/generated.gen";
 import { FormulaEditor } from "../editor/formula-editor";
+import { Typeset } from "../editor/typeset";
 import { t } from "../i18n";
 import { Icon, IconButton } from "../ui/icons";
 import { editorHandle } from "./focus";
@@ -22,6 +23,7 @@ export function EditorColumn({ store }: { store: Store }) {
           handle.focus();
         }}
       />
+      <Typeset source={store.source.value} label={t("editor.typeset")} />
       <div class="op-problem-place">
         <Problem store={store} />
       </div>

@@ -45,7 +45,8 @@ void fail(const char* rule, const char* format, ...) {
                thread_name(current, who, sizeof who), block.index.x, block.index.y, block.index.z, detail);
       size_t used = strlen(message);
       if (current->line)
-        used += snprintf(message + used, sizeof message - used, " [after its stop at line %d]", current->line);
+        snprintf(message + used, sizeof message - used, " [after its stop at line %d]", current->line);
+      used = strlen(message);
       if (fault_place)
         snprintf(message + used, sizeof message - used, " [at +0x%zx]", (size_t)((char*)fault_place - (char*)__ehdr_start));
     } else {
