@@ -96,6 +96,7 @@ def run_tune(facade: Any, spec: Spec, emit: Emit) -> None:
     def on_trial(trial: dict[str, Any]) -> None:
         emit("trial", trial=trial)
         done = trial["index"] + 1
+        emit("log", stream="note", text=_trial_line(trial))
         left = (time.monotonic() - started) / done * max(0, wanted - done)
         emit("progress", fraction=min(0.99, done / wanted), text=f"trial {done} of {wanted}", seconds_left=left)
 
@@ -122,6 +123,14 @@ KINDS: dict[str, Callable[[Any, Spec, Emit], None]] = {
     "profile": run_profile,
     "tune": run_tune,
 }
+
+
+def _trial_line(trial: dict[str, Any]) -> str:
+    """`trial 3: 0.0067 ms, tile=64 unroll=4`, or the first line of why it failed."""
+    median = trial.get("median_ms")
+    outcome = f"{median:.4g} ms" if median is not None else (trial.get("error") or trial["status"]).split("\n", 1)[0]
+    config = " ".join(f"{knob}={value}" for knob, value in trial["config"].items())
+    return f"trial {trial['index'] + 1}: {outcome}, {config}"
 
 
 def _measured(spec: Spec, outcome: Outcome, digest: str, median_ms: float) -> dict[str, Any]:

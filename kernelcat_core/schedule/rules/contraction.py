@@ -9,10 +9,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from kernelcat_core.ir.expr import Const, Expr, Load, Op, Var, add, cast, index, mul, op, substitute, variables
+from kernelcat_core.ir.expr import (
+    Const,
+    Expr,
+    Load,
+    Op,
+    Var,
+    add,
+    cast,
+    coefficient,
+    index,
+    mul,
+    op,
+    product,
+    substitute,
+    variables,
+)
 from kernelcat_core.ir.graph import Axis, Compute, Graph, Primitive, Tensor
 from kernelcat_core.ir.tile import Copy, Lane, Let, Mma, TileProgram, Wait
-from kernelcat_core.schedule.affine import Merge, flatten, linear
+from kernelcat_core.schedule.affine import Merge, constant, flatten, linear
 from kernelcat_core.schedule.emit import Emitter, bind_states, compute_dtype
 from kernelcat_core.schedule.kernel import Kernel
 from kernelcat_core.schedule.knobs import Knob
@@ -118,6 +133,84 @@ def _renamed(e: Emitter, node: Compute, found: Match) -> tuple[Compute, Match]:
     return renamed, Match(a, b, over(found.batch), over(found.m), over(found.n), over(found.k))
 
 
+@dataclass(frozen=True)
+class _Split:
+    """The axes that lanes walk (each group as one), and those left to the grid and to serial loops.
+
+    A group's axes lie side by side in memory for everything that uses them, and no guard looks inside: so its copies are
+    boxes. What a convolution adds up over (its window) becomes serial loops around the product over channels.
+    """
+
+    m: tuple[Axis, ...]
+    n: tuple[Axis, ...]
+    k: tuple[Axis, ...]
+    grid: tuple[Axis, ...]
+    serial: tuple[Axis, ...]
+
+
+_SHORT = 16  # a constant axis below this is not worth lanes of its own
+
+
+def _split(node: Compute, found: Match, graph: Graph) -> _Split:
+    a, b = flatten(found.a, graph.tensors), flatten(found.b, graph.tensors)
+    assert isinstance(a, Load) and isinstance(b, Load)
+    guards = [x for x in (a.where, b.where) if x is not None]
+    out = linear(node.output.shape, tuple(axis.var for axis in node.axes))
+    grid: list[Axis] = []
+    sides: list[tuple[Axis, ...]] = []
+    for axes, offset in ((found.m, a.index[0]), (found.n, b.index[0])):
+        groups = _groups(axes, [offset, out], guards)
+        last = groups[-1]
+        if _is_short(last) and len(groups) > 1:  # short rows: walk everything at once, one address an element
+            sides.append(axes)
+            continue
+        sides.append(last)
+        grid += [axis for group in groups[:-1] for axis in group]
+    groups = _groups(found.k, [a.index[0], b.index[0]], guards)
+    used = frozenset().union(*(variables(g) for g in guards)) if guards else frozenset()
+    free = [g for g in groups if not used & {axis.name for axis in g} and not _is_short(g)]
+    if not free:
+        return _Split(sides[0], sides[1], found.k, tuple(grid), ())
+    lanes = free[-1]
+    return _Split(sides[0], sides[1], lanes, tuple(grid), tuple(x for g in groups if g is not lanes for x in g))
+
+
+def _is_short(group: tuple[Axis, ...]) -> bool:
+    size = constant(product([axis.size for axis in group]))
+    return size is not None and size < _SHORT
+
+
+def _groups(axes: tuple[Axis, ...], offsets: list[Expr], guards: list[Expr]) -> list[tuple[Axis, ...]]:
+    """Runs of neighbouring axes that everything walks as one."""
+    groups: list[tuple[Axis, ...]] = []
+    for axis in reversed(axes):
+        if groups:
+            inner = groups[0][0]
+            joined = Merge(axis.name, inner.name, product([x.size for x in groups[0]]), "")
+            whole = [_with_tail(o, groups[0]) for o in offsets]
+            guarded = any({axis.name, *(x.name for x in groups[0])} & variables(g) for g in guards)
+            if not guarded and all(o is not None and joined.fits(o) for o in whole):
+                groups[0] = (axis, *groups[0])
+                continue
+        groups.insert(0, (axis,))
+    return groups
+
+
+def _with_tail(offset: Expr, group: tuple[Axis, ...]) -> Expr | None:
+    """`offset` over a group that is already one axis, written over the name of the group's first axis."""
+    names = [axis.name for axis in group]
+    stride = coefficient(offset, names[-1])
+    if stride is None:
+        return None
+    rest: Expr = offset
+    for name in names:
+        form = coefficient(rest, name)
+        if form is None:
+            return None
+        rest = form[1]
+    return add(rest, mul(Var(names[0]), stride[0]))
+
+
 def lower(kernel: Kernel, found: Match, graph: Graph, values: Mapping[str, int], target: Target
           ) -> tuple[tuple[TileProgram, ...], tuple[Tensor, ...]]:
     """The programs of a contraction with its fused epilogue, and the workspaces between them (none here)."""
@@ -126,9 +219,10 @@ def lower(kernel: Kernel, found: Match, graph: Graph, values: Mapping[str, int],
     e = Emitter(graph, kernel.name, "contraction")
     monoid = node.monoid
     node, found = _renamed(e, node, found)
-    for axis in found.batch:
+    split = _split(node, found, graph)
+    for axis in (*found.batch, *split.grid):
         e.cell(axis)
-    (m, m_merges), (n, n_merges), (k, k_merges) = (_flat(e, x) for x in (found.m, found.n, found.k))
+    (m, m_merges), (n, n_merges), (k, k_merges) = (_flat(e, x) for x in (split.m, split.n, split.k))
     merges = m_merges + n_merges + k_merges
     bm, bn, bk = values["BM"], values["BN"], values["BK"]
     yb, xb, zb = Var(e.fresh("yb")), Var(e.fresh("xb")), Var(e.fresh("zb"))
@@ -141,6 +235,8 @@ def lower(kernel: Kernel, found: Match, graph: Graph, values: Mapping[str, int],
     full = (Lane(y.name, bm, index(bm)), Lane(x.name, bn, index(bn)))
     acc = e.tile("acc", acc_dtype, full, "acc")
     e.map((acc,), full, (monoid.identity[0],))
+    for axis in split.serial:
+        e.open(axis.name)
     e.open(zb.name)
     z, z_value = _block(e, k, bk, "z", zb)
     last_k = {**last, k.name: z_value}
@@ -159,6 +255,8 @@ def lower(kernel: Kernel, found: Match, graph: Graph, values: Mapping[str, int],
         e.put(Wait(token))
     e.put(Mma(acc.name, operands[0][0].name, operands[1][0].name, y, x, z))
     e.close_for(zb.name, blocks_of(k.size, bk), 2)
+    for axis in reversed(split.serial):
+        e.close_for(axis.name, axis.size)
     lanes = (y, x)
     state = (acc.at(y.var, x.var),)
     value: Expr = state[0]
