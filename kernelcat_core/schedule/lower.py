@@ -27,6 +27,8 @@ _PARTS: dict[ExecutionModel, Knob] = {
     "simt": Knob("parts", (32, 64, 128, 256), 128),
     "dma": Knob("parts", (8, 16, 32, 64), 32),
 }
+# Elements of a row that a core may keep in its first-level cache between sweeps; 0: read it again each time.
+_RESIDENT = Knob("resident", (0, 1024, 2048, 4096), 2048)
 _THREADS = Knob("threads", (64, 128, 256, 512), 128)
 
 
@@ -47,6 +49,8 @@ def _knobs(kernel: Kernel, graph: Graph, target: Target) -> tuple[Knob, ...]:
         own = contraction.knobs(found, target)
     else:
         own = (_REDUCING if target.model == "vector" and kernel.kernel_class == "row" else _LANES[target.model],)
+        if target.model == "vector" and kernel.kernel_class == "row":
+            own = (*own, _RESIDENT)
         if whole.applies(kernel):
             own = (*own, _PARTS[target.model])
     if target.model == "simt" and kernel.kernel_class != "contraction":
@@ -103,6 +107,8 @@ def _lower_kernel(kernel: Kernel, graph: Graph, values: dict[str, int], target: 
         return list(programs), list(temporaries)
     if whole.applies(kernel):
         return whole.lower(kernel, graph, values["lanes"], values["parts"])
-    rule = {"row": row.lower, "column": column.lower, "elementwise": column.lower, "select": select.lower}
+    if kernel.kernel_class == "row":
+        return [row.lower(kernel, graph, values["lanes"], values.get("resident", 0))], []
+    rule = {"column": column.lower, "elementwise": column.lower, "select": select.lower}
     program = rule[kernel.kernel_class](kernel, graph, values["lanes"])
     return [program], []

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kernelcat_core.ir.expr import Expr, Var, add, cast, index
+from kernelcat_core.ir.expr import Expr, Op, Var, add, cast, index, op, transform, walk
 from kernelcat_core.ir.graph import Axis, Graph
-from kernelcat_core.ir.tile import Lane, TileProgram
-from kernelcat_core.schedule.affine import Merge, constant, merge_axes
+from kernelcat_core.ir.tile import Lane, Let, TileProgram
+from kernelcat_core.schedule.affine import Merge, constant, merge_axes, same
 from kernelcat_core.schedule.emit import Emitter, bind_states, compute_dtype
 from kernelcat_core.schedule.kernel import Kernel
 from kernelcat_core.schedule.rules.common import (
@@ -24,19 +24,96 @@ from kernelcat_core.schedule.rules.common import (
 )
 
 
-def lower(kernel: Kernel, graph: Graph, lanes: int) -> TileProgram:
-    """The program of a row kernel with `lanes` elements a block."""
+def lower(kernel: Kernel, graph: Graph, lanes: int, resident: int = 0) -> TileProgram:
+    """The program of a row kernel with `lanes` elements a block.
+
+    With `resident`, a row of at most that many elements takes another way: it is loaded once, and what a reduction
+    computed of it (the exponentials of a softmax) is kept on chip for the nodes that need it again.
+    """
     e = Emitter(graph, kernel.name, "row")
     rows, placed = place(e, kernel)
     for axis in rows:
         e.cell(axis)
     inside = frozenset(p.node.output.name for p in placed)
+    size = _common_size(e, placed, graph, inside) if resident else None
+    if size is not None:
+        e.open()
+        _resident(e, placed, graph, kernel, inside, size, resident)
+        e.close_if(op("le", size, index(resident)))
+        e.intermediates.clear()
+        e.open()
+        _sweeps(e, placed, graph, kernel, inside, lanes)
+        e.close_if(op("gt", size, index(resident)))
+    else:
+        _sweeps(e, placed, graph, kernel, inside, lanes)
+    return e.program()
+
+
+def _axes_of(p: Placed) -> tuple[Axis, ...]:
+    return p.reduce_axes if p.node.monoid is not None else p.inner
+
+
+def _common_size(e: Emitter, placed: list[Placed], graph: Graph, inside: frozenset[str]) -> Expr | None:
+    """The size of the one axis that every node walks beside the rows; None when they differ or have several."""
+    found: Expr | None = None
+    for p in placed:
+        if not _axes_of(p):
+            continue
+        outputs = [] if p.node.monoid is not None else [p.out_offset]
+        axes, _ = _merged(e, p, graph, _axes_of(p), inside, outputs)
+        if len(axes) != 1 or (found is not None and not same(found, axes[0].size)):
+            return None
+        found = axes[0].size
+    several = sum(bool(_axes_of(p)) for p in placed) > 1
+    return found if several and constant(found or index(0)) is None else None
+
+
+def _resident(e: Emitter, placed: list[Placed], graph: Graph, kernel: Kernel, inside: frozenset[str], size: Expr,
+              capacity: int) -> None:
+    """Every node over one lane that holds the whole row."""
+    extent = e.fresh("n")
+    e.put(Let(extent, op("min", index(capacity), size)))
+    lane = Lane(e.fresh("c"), capacity, Var(extent))
+    kept: dict[Expr, Expr] = {}
+    for p in placed:
+        node = p.node
+        if not _axes_of(p):
+            _finish(e, p, kernel, (e.value(node.value, (), p.names),))
+            continue
+        outputs = [] if node.monoid is not None else [p.out_offset]
+        axes, merges = _merged(e, p, graph, _axes_of(p), inside, outputs)
+        last: dict[str, Expr] = {axes[0].name: lane.var}
+        values = tuple(transform(e.value(x, (lane,), p.names, merges, last), kept.get) for x in node.element)
+        if node.monoid is None:
+            e.store(node.output, e.place(p.out_offset, merges, last), (lane,), values[0])
+            continue
+        values = tuple(_keep_on_chip(e, v, lane, kept) for v in values)
+        state = tuple(e.tile(f"s_{node.output.name}", compute_dtype(d), ()) for d in node.monoid.state)
+        e.reduce(state, node.monoid, (lane,), values)
+        _finish(e, p, kernel, tuple(t.at() for t in state))
+
+
+def _keep_on_chip(e: Emitter, value: Expr, lane: Lane, kept: dict[Expr, Expr]) -> Expr:
+    """`value` in a tile of its own when computing it again would cost more than reading it."""
+    if not any(isinstance(n, Op) and n.name in _COSTLY for n in walk(value)):
+        return value
+    t = e.tile("kept", value.dtype, (lane,), "near")
+    e.map((t,), (lane,), (value,))
+    kept[value] = t.at(lane.var)
+    return kept[value]
+
+
+# Operations of a dozen instructions and more on vector registers.
+_COSTLY = frozenset("exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf pow "
+                    "cbrt atan2".split())
+
+
+def _sweeps(e: Emitter, placed: list[Placed], graph: Graph, kernel: Kernel, inside: frozenset[str], lanes: int) -> None:
     for p in placed:
         if p.node.monoid is not None:
             _reduction(e, p, graph, kernel, inside, lanes)
         else:
             _output(e, p, graph, kernel, inside, lanes)
-    return e.program()
 
 
 def _sweep(e: Emitter, axes: list[Axis], lanes: int, stem: str, body: Callable[[Lane, dict[str, Expr]], None]) -> None:
