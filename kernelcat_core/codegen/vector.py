@@ -43,7 +43,7 @@ from kernelcat_core.ir.graph import Tensor
 from kernelcat_core.ir.tile import Copy, Let, Map, Mma, Store, TileModule, TileProgram, statements
 from kernelcat_core.schedule.panels import MR, columns
 
-STREAM_BYTES = 16 << 20  # larger outputs would only pass through the caches on their way to memory
+STREAM_BYTES = 12 << 20  # larger outputs would only pass through the caches on their way to memory
 
 
 @dataclass(frozen=True)

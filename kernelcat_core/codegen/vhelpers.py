@@ -28,6 +28,12 @@ TEMPLATES: dict[str, str] = {
   for (int l = 0; l < @L@; l++) r |= a[l];
   return r != 0;
 }""",
+    # By one divisor for all lanes: its reciprocal, formed once outside the loop, where that is a normal number. Within
+    # 1.5 ulp of the quotient; a tenth of the time of a vector division.
+    "over.f32": """KC_INLINE @V@ @p@_over_f32(@V@ a, float b) {
+  const float r = 1.0f / b;
+  return fabsf(b) >= 0x1p-125f && fabsf(b) <= 0x1p125f ? a * r : a / b;
+}""",
     "index": "KC_INLINE @V@ @p@_index_i64(int64_t c) { return (@V@){KC_IOTA8} + c; }",
     "load": "KC_INLINE @V@ @p@_load_@t@(const @T@ *p) { @V@ r; memcpy(&r, p, sizeof r); return r; }",
     "loadn": """KC_INLINE @V@ @p@_loadn_@t@(const @T@ *p, int64_t n) {

@@ -141,13 +141,16 @@ class _GroupText:
         self.reduces = [s for s in group.body if isinstance(s, Reduce)]
         found = {t for s in statements(group.body) for t in tiles_written(s) if t in ctx.plan.narrow}
         self.partials = max((partials(ctx.plan.narrow[t]) for t in found), default=0)
+        if self.reduces and not found and len(group.lanes) == 1 and self.lane.capacity >= 16 * PARTIALS:
+            self.partials = PARTIALS  # as above: one chain of combines would wait for its own latency
 
     def text(self) -> list[str]:
         extent = self.ctx.scalar.text(self.lane.extent)
         inner: list[str] = []
         for number, r in enumerate(self.reduces):
-            inner += [f"{self.vc.type(e.dtype)} fold{number}_{k} = {self._splat(i, e.dtype)};"
-                      for k, (e, i) in enumerate(zip(r.elements, r.monoid.identity, strict=True))]
+            inner += [f"{self.vc.type(e.dtype)} {fold_name(number, k, part)} = {self._splat(i, e.dtype)};"
+                      for k, (e, i) in enumerate(zip(r.elements, r.monoid.identity, strict=True))
+                      for part in range(max(1, self.partials))]
         inner += self._wide(extent) if self.partials > 1 else self._plain(extent)
         for number, r in enumerate(self.reduces):
             inner += self._folded(number, r)
@@ -187,9 +190,16 @@ class _GroupText:
         return [*lines, "}"]
 
     def _folded(self, number: int, r: Reduce) -> list[str]:
-        vectors = [f"fold{number}_{k}" for k in range(len(r.elements))]
+        dtypes = [e.dtype for e in r.elements]
+        parts = [[fold_name(number, k, part) for k in range(len(dtypes))] for part in range(max(1, self.partials))]
+        lines: list[str] = []
+        while len(parts) > 1:
+            half = (len(parts) + 1) // 2
+            for a, b in zip(parts, parts[half:], strict=False):
+                lines += combined(self.vc, r.monoid, a, b, dtypes, self.ctx)
+            parts = parts[:half]
         targets = [self.target(t, r) for t in r.tiles]
-        return fold_lanes(self.vc, r.monoid, vectors, [e.dtype for e in r.elements], targets, self.ctx)
+        return lines + fold_lanes(self.vc, r.monoid, parts[0], dtypes, targets, self.ctx)
 
     def target(self, name: str, r: Reduce) -> str:
         t = self.ctx.tile(name)
@@ -198,6 +208,11 @@ class _GroupText:
             return text
         kept = next(lane for lane in r.lanes if lane.name != r.over)
         return f"{text}[{self.ctx.names.get('var', kept.name)}]"
+
+
+def fold_name(number: int, state: int, part: int) -> str:
+    """The vector in which reduction `number` of a group gathers one state of one of its partial results."""
+    return f"fold{number}_{state}_{part}"
 
 
 def partials(narrow: Narrow) -> int:
@@ -348,7 +363,7 @@ class _Body:
     def reduce(self, s: Reduce) -> list[str]:
         number = self.g.reduces.index(s)
         self.count += 1
-        vectors = [f"fold{number}_{k}" for k in range(len(s.elements))]
+        vectors = [fold_name(number, k, self.part) for k in range(len(s.elements))]
         fresh = [f"value{self.count}_{k}" for k in range(len(s.elements))]
         dtypes = [e.dtype for e in s.elements]
         lines = []

@@ -35,6 +35,20 @@ MATH: dict[str, str] = {
     "pick.f32": """KC_INLINE @V@ @p@_pick_f32(@I@ m, @V@ a, @V@ b) {
   return (@V@)((m & (@I@)a) | (~m & (@I@)b));
 }""",
+    # low <= a <= high, NaN kept. The instructions give their second operand when either is NaN.
+    "clamp.f32": """KC_INLINE @V@ @p@_clamp_f32(@V@ a, float low, float high) {
+#if defined(__AVX512F__) && !defined(__clang__)
+  typedef float wide __attribute__((vector_size(64)));
+  if (sizeof a == 64) {
+    union { @V@ v; wide w; } x = { a };
+    x.w = __builtin_ia32_minps512_mask(high - (wide){0}, x.w, x.w, (unsigned short)-1, 4);
+    x.w = __builtin_ia32_maxps512_mask(low - (wide){0}, x.w, x.w, (unsigned short)-1, 4);
+    return x.v;
+  }
+#endif
+  a = @p@_pick_f32(a > high, high - (@V@){0}, a);
+  return @p@_pick_f32(a < low, low - (@V@){0}, a);
+}""",
     # a * 2^k for whole k, subnormal results rounded once.
     "scale.f32": """KC_INLINE @V@ @p@_scale_f32(@V@ a, @V@ k) {
 #if defined(__AVX512F__)
@@ -62,9 +76,7 @@ MATH: dict[str, str] = {
 }""",
     "exp.f32": """KC_INLINE @V@ @p@_exp_f32(@V@ a) {
   @V@ k;
-  a = @p@_pick_f32(a > 89.0f, 89.0f - (@V@){0}, a);
-  a = @p@_pick_f32(a < -104.0f, -104.0f - (@V@){0}, a);
-  @V@ q = @p@_expq_f32(a, &k);
+  @V@ q = @p@_expq_f32(@p@_clamp_f32(a, -104.0f, 89.0f), &k);
   return @p@_scale_f32(q + 1.0f, k);
 }""",
     # The argument is reduced by whole numbers exactly; only the rest is multiplied by ln 2.

@@ -66,6 +66,8 @@ class VectorSpeller:
             return f"~{self._operand(e.args[0], 14)}", 14
         if e.name in _COMPARE:
             return self._comparison(e, operand)
+        if e.name == "div" and operand == F32 and self.is_uniform(e.args[1]) and not isinstance(e.args[1], Const):
+            return f"{self.vc.prefix}_over_f32({self._operand(e.args[0], 0)}, {self.scalar.text(e.args[1])})", 15
         if e.name in _INFIX and operand.kind != "b":
             return self._arithmetic(e)
         if e.name == "neg":

@@ -306,7 +306,7 @@ static void program_k0(void *const *tensors, const int64_t *sizes, int64_t begin
   const int64_t v_I = sizes[0];
   const int64_t K = sizes[1];
   const int64_t J = sizes[2];
-  const bool stream_Y = v_I * J * 4 > 16777216;
+  const bool stream_Y = v_I * J * 4 > 12582912;
   const int64_t cells_xb = kc_floordiv_i64(J + 255, 256);
   for (int64_t cell = begin; cell < end; cell++) {
     const int64_t xb = cell % cells_xb;

@@ -231,7 +231,7 @@ static void program_k0(void *const *tensors, const int64_t *sizes, int64_t begin
   const int64_t C = sizes[0];
   const int64_t X_1 = sizes[1];
   const int64_t X_2 = sizes[2];
-  const bool stream_Y = C * kc_floordiv_i64(X_1, 2) * kc_floordiv_i64(X_2, 2) * 4 > 16777216;
+  const bool stream_Y = C * kc_floordiv_i64(X_1, 2) * kc_floordiv_i64(X_2, 2) * 4 > 12582912;
   const int64_t cells_b = kc_floordiv_i64(kc_floordiv_i64(X_2, 2) + 1023, 1024);
   const int64_t cells_r1 = kc_floordiv_i64(X_1, 2);
   for (int64_t cell = begin; cell < end; cell++) {

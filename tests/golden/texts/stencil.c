@@ -221,7 +221,7 @@ static void program_k0(void *const *tensors, const int64_t *sizes, int64_t begin
   const float *restrict X = tensors[0];
   float *restrict Y = tensors[1];
   const int64_t v_I = sizes[0];
-  const bool stream_Y = (v_I + -2) * 4 > 16777216;
+  const bool stream_Y = (v_I + -2) * 4 > 12582912;
   for (int64_t cell = begin; cell < end; cell++) {
     const int64_t b = cell;
     const int64_t n = kc_min_i64(1024, v_I + -2 - b * 1024);
