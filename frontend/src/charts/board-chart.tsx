@@ -11,13 +11,24 @@ import { axisUnit } from "./unit";
 /** From this spread on, one slow sample would squeeze the rest into a line: the axis becomes logarithmic. */
 const WIDE = 4;
 
+/** Entries that tie have one rank and often one author: a number keeps their rows apart. */
+function distinct(labels: string[]): string[] {
+  const seen = new Map<string, number>();
+  return labels.map((label) => {
+    const count = (seen.get(label) ?? 0) + 1;
+    seen.set(label, count);
+    return count === 1 ? label : `${label} (${count})`;
+  });
+}
+
 function boardFigure(board: BoardDetail, chosen: string | null, look: ChartLook): Figure {
-  const entries = [...board.entries].sort((a, b) => a.median_ms - b.median_ms);
+  const entries = board.entries;
+  const names = distinct(entries.map((entry) => `${entry.rank}. ${entry.author}`));
   const samples = entries.flatMap((entry) => entry.samples);
   const unit = axisUnit(entries.map((entry) => entry.median_ms));
-  const traces = entries.map((entry) => ({
+  const traces = entries.map((entry, place) => ({
     type: "box",
-    name: `${entry.rank}. ${entry.author}`,
+    name: names[place],
     x: entry.samples.map((sample) => sample * unit.factor),
     boxpoints: "all",
     jitter: 0.5,
