@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -179,14 +180,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         report, text, status = run(a)
     except KernelcatError as error:
         report, text, status = {"error": error.to_dict()}, str(error), 2
-    except BrokenPipeError:
-        return 0
     if getattr(a, "out", None):
         Path(a.out).write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
-    if as_json:
-        print(json.dumps(report))
-    elif text:
-        print(text, file=sys.stderr if status == 2 else sys.stdout)
+    try:
+        if as_json:
+            print(json.dumps(report), flush=True)
+        elif text:
+            print(text, file=sys.stderr if status == 2 else sys.stdout, flush=True)
+    except BrokenPipeError:  # `kernelcat show ... | head`: the reader has what it wanted
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return status
 
 
