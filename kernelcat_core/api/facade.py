@@ -11,7 +11,7 @@ from typing import Any
 
 from kernelcat_core import formula as language
 from kernelcat_core.backends import REGISTRY, resolve
-from kernelcat_core.backends.device import Compiled, Device
+from kernelcat_core.backends.device import Device
 from kernelcat_core.codegen.native import Native
 from kernelcat_core.errors import Failure, KernelcatError
 from kernelcat_core.ir.expr import evaluate
@@ -96,7 +96,7 @@ def build_graph(graph: Graph, target: str, config: Mapping[str, int] | None = No
     r = hops.render(graph, target, Config.of(config or {}))
     device = hops.device_of(r)
     started = time.perf_counter()
-    compiled: Compiled | Failure | None = device.compile(r.source, r.target, opt_level)
+    compiled = hops.compiled(r, opt_level)
     rows = [Evidence(r.source.digest, r.target.name, r.target.arch, "", "", "", "rendered")]
     report: Report = {"ok": True, "target": r.target.name, "source": r.source.text, "source_digest": r.source.digest,
                       "files": dict(r.source.files), "assembly": "", "log": "", "resources": {}, "config": r.config.as_dict()}

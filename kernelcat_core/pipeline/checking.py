@@ -66,7 +66,7 @@ def check_rendering(a: hops.Analysis, r: hops.Rendering, cases: Iterable[Case], 
     about = device.describe()
     _fact(report, r, "rendered", "", "")
     say(f"{r.target.name}: compiling")
-    compiled = device.compile(r.source, r.target)
+    compiled = hops.compiled(r)
     if isinstance(compiled, Failure):
         return report.fail(compiled)
     if compiled is not None:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from kernelcat_core import debug
 from kernelcat_core import formula as language
 from kernelcat_core.backends import resolve
-from kernelcat_core.backends.device import Device
+from kernelcat_core.backends.device import Compiled, Device
 from kernelcat_core.backends.manifest import Backend
 from kernelcat_core.codegen.source import Source
 from kernelcat_core.errors import Failure, KernelcatError
@@ -129,6 +129,15 @@ def space(graph: Graph, target_name: str) -> SearchSpace:
 def device_of(rendering: Rendering) -> Device:
     """The device of the rendering's backend."""
     made: Device = rendering.backend.load_device()()
+    return made
+
+
+def compiled(rendering: Rendering, opt_level: str = "O3") -> Compiled | Failure | None:
+    """Hop 6 with a vendor's compiler; None where there is none."""
+    made = device_of(rendering).compile(rendering.source, rendering.target, opt_level)
+    if isinstance(made, Compiled):
+        debug.hop("log", rendering.source.digest, made.log, rendering.target.name)
+        debug.hop("assembly", rendering.source.digest, made.assembly, rendering.target.name)
     return made
 
 
