@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernelcat_core.errors import KernelcatError
 from kernelcat_core.pipeline import hops
 from kernelcat_core.pipeline.cases import cases
 from kernelcat_core.pipeline.checking import check_target
@@ -39,10 +38,6 @@ def test_on_this_processor(formula: str, seed: int) -> None:
 def test_on_the_models(formula: str, target: str) -> None:
     a = hops.analyse(formula)
     config = hops.space(a.graph, target).random(random.Random(len(formula)))
-    try:
-        hops.render(a.graph, target, config)
-    except KernelcatError as error:  # tiles of this config do not fit on chip: refused before anything is compiled
-        assert error.code in ("KC-R001", "KC-S002")
-        return
     report = check_target(a, target, list(cases(a, 1))[:3], config)
-    assert report.ok, (config, report.message)
+    # tiles that do not fit on chip are refused before anything is compiled
+    assert report.ok or report.message.startswith(("KC-R001", "KC-S002")), (config, report.message)
