@@ -1,6 +1,6 @@
 /** The command palette (Mod+K) and the list of keys (?). */
 import { signal } from "@preact/signals";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { t } from "../i18n";
 import { allCommands, type Command, keyLabel, rank } from "./commands";
 import { Icon } from "./icons";
@@ -23,7 +23,8 @@ export function Palette() {
 
 function Dialog({ sheet }: { sheet: "commands" | "keys" }) {
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  // Before the next paint: keys typed right after Mod+K belong to the palette, not to the page.
+  useLayoutEffect(() => {
     dialog.current?.showModal();
   }, []);
   const close = () => {
