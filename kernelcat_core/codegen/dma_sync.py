@@ -8,6 +8,7 @@ order for the pipes that they connect. Loops are analysed until their entry fact
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 from kernelcat_core.codegen.dma_ast import (
     Assign,
@@ -39,62 +40,79 @@ class _Access:
         self.pipe, self.reads, self.writes = pipe, reads, writes
 
 
+@dataclass
+class _Context:
+    """The watched buffers, and what is known already: nested fixed points ask for the same loops again and again.
+
+    Statements are told apart by identity; those of the body live as long as this does.
+    """
+
+    keys: Mapping[str, str]
+    roles: Mapping[str, str]
+    accesses: dict[int, tuple[_Access, ...]] = field(default_factory=dict)
+    loops: dict[tuple[int, Facts], tuple[list[Stmt], Facts]] = field(default_factory=dict)
+
+
 def insert_syncs(body: tuple[Stmt, ...], buffers: tuple[Buffer, ...]) -> tuple[Stmt, ...]:
     """`body`, which runs again and again for the cells of one core, with the Syncs it needs."""
-    keys = {b.name: b.queue or b.name for b in buffers}
-    roles = {b.name: b.role for b in buffers}
+    c = _Context({b.name: b.queue or b.name for b in buffers}, {b.name: b.role for b in buffers})
     entry: Facts = frozenset()
     while True:
-        out, leave = _run(body, entry, keys, roles)
+        out, leave = _run(body, entry, c)
         if leave <= entry:
             return out
         entry |= leave
 
 
-def _run(
-    body: tuple[Stmt, ...], facts: Facts, keys: Mapping[str, str], roles: Mapping[str, str]
-) -> tuple[tuple[Stmt, ...], Facts]:
+def _run(body: tuple[Stmt, ...], facts: Facts, c: _Context) -> tuple[tuple[Stmt, ...], Facts]:
     out: list[Stmt] = []
     for s in body:
-        for access in _accesses(s, keys):
+        if id(s) not in c.accesses:
+            c.accesses[id(s)] = tuple(_accesses(s, c.keys))
+        for access in c.accesses[id(s)]:
             facts, syncs = _step(facts, access)
             out += syncs
         match s:
             case Loop():
-                made, facts = _loop(s, facts, keys, roles)
+                made, facts = _loop(s, facts, c)
                 out += made
                 continue
             case Branch():
-                yes, after_yes = _run(s.body, facts, keys, roles)
-                no, after_no = _run(s.otherwise, facts, keys, roles)
+                yes, after_yes = _run(s.body, facts, c)
+                no, after_no = _run(s.otherwise, facts, c)
                 s, facts = Branch(s.condition, yes, no), after_yes | after_no
             case Block():
-                inner, facts = _run(s.body, facts, keys, roles)
+                inner, facts = _run(s.body, facts, c)
                 s = Block(inner, s.note)
             case Queue():
-                facts = _queue(facts, s, keys[s.buffer], roles[s.buffer])
+                facts = _queue(facts, s, c.keys[s.buffer], c.roles[s.buffer])
         out.append(s)
     return tuple(out), facts
 
 
-def _loop(s: Loop, facts: Facts, keys: Mapping[str, str], roles: Mapping[str, str]) -> tuple[list[Stmt], Facts]:
+def _loop(s: Loop, facts: Facts, c: _Context) -> tuple[list[Stmt], Facts]:
     """The loop, after the Syncs that only its first iteration would need."""
-    first, _ = _run(s.body, facts, keys, roles)
+    key = (id(s), facts)
+    if key not in c.loops:
+        c.loops[key] = _analysed(s, facts, c)
+    return c.loops[key]
+
+
+def _analysed(s: Loop, facts: Facts, c: _Context) -> tuple[list[Stmt], Facts]:
+    first, _ = _run(s.body, facts, c)
     wanted = _syncs(first)
-    inner, _ = _fixed(s, _apply(facts, wanted), keys, roles)
+    inner, _ = _fixed(s, _apply(facts, wanted), c)
     hoisted = wanted - _syncs(inner)
     entry = _apply(facts, hoisted)
-    inner, leave = _fixed(s, entry, keys, roles)
+    inner, leave = _fixed(s, entry, c)
     loop = Loop(s.var, s.start, s.stop, s.step, inner, s.independent)
     return [*(Sync(*pair) for pair in sorted(hoisted)), loop], entry | leave
 
 
-def _fixed(
-    s: Loop, entry: Facts, keys: Mapping[str, str], roles: Mapping[str, str]
-) -> tuple[tuple[Stmt, ...], Facts]:
+def _fixed(s: Loop, entry: Facts, c: _Context) -> tuple[tuple[Stmt, ...], Facts]:
     """The body for entry facts that hold before every iteration."""
     while True:
-        inner, leave = _run(s.body, entry, keys, roles)
+        inner, leave = _run(s.body, entry, c)
         if s.independent or leave <= entry:
             return inner, entry | leave
         entry |= leave
