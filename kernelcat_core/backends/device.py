@@ -46,7 +46,7 @@ class Device(Protocol):
     def compile(self, source: Source, target: Target, opt_level: str = "O3") -> Compiled | Failure | None:
         """Compile with the vendor's compiler (the host's for CPUs); None when there is none here."""
 
-    def library(self, source: Source, target: Target) -> Binary | Failure:
+    def library(self, source: Source, target: Target, opt_level: str = "O3") -> Binary | Failure:
         """A shared object with `source.entry`, for runtime.runner.run_kernel (kind "shared")."""
 
     def explain(self, failure: Failure, library: Path) -> Failure:

@@ -17,7 +17,7 @@ class Backend:
     `aliases` maps device names in lower case ("a100") to canonical target names ("cuda:sm_80"). `render` and `device`
     are dotted paths, "package.module:attribute", loaded on first use: `render(module, target) -> Source` and a class
     `Device()`; `native`, where hand-written kernels can be run, is `source(native, arguments, tensors, sizes, launch,
-    target) -> Source`.
+    target) -> Source`; `bundle`, where networks can be run, is `bundle(modules, target) -> Source` with an entry a module.
     """
 
     name: str
@@ -28,6 +28,7 @@ class Backend:
     render: str = ""
     device: str = ""
     native: str = ""
+    bundle: str = ""
 
     def load_render(self) -> Any:
         return _load(self.render)
@@ -38,6 +39,10 @@ class Backend:
     def load_native(self) -> Any:
         """The adapter for hand-written kernels, or None."""
         return _load(self.native) if self.native else None
+
+    def load_bundle(self) -> Any:
+        """The renderer of many kernels as one text, or None."""
+        return _load(self.bundle) if self.bundle else None
 
 
 def _load(path: str) -> Any:

@@ -6,6 +6,7 @@ on packed panels (vmma). The text needs a prelude with KC_BYTES, kc_launch and k
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kernelcat_core.codegen.cstyle import C
@@ -58,14 +59,24 @@ class VectorText:
 
 def lower(module: TileModule, entry: str) -> VectorText:
     """The C text of a module; `entry` names its host function."""
-    order = [t.name for t in (*module.inputs, *module.outputs, *module.temporaries)]
-    programs = [_ProgramText(p, module, order) for p in module.programs]
-    texts = [p.text() for p in programs]
-    kernels = [micro_kernel(d) for d in sorted({d for p in programs for d in p.products}, key=str)]
-    functions = (*kernels, *texts)
-    launch = tuple((p.name, _launch_words(p)) for p in module.programs)
-    host = _entry(module, entry)
-    return VectorText(vector_definitions((*functions, host)), functions, host, launch)
+    return lower_all(((module, entry),))
+
+
+def lower_all(modules: Sequence[tuple[TileModule, str]]) -> VectorText:
+    """One C text for several modules, each with its entry; names of programs differ between modules."""
+    texts: list[str] = []
+    hosts: list[str] = []
+    products: set[DType] = set()
+    launch: list[tuple[str, str]] = []
+    for module, entry in modules:
+        order = [t.name for t in (*module.inputs, *module.outputs, *module.temporaries)]
+        programs = [_ProgramText(p, module, order) for p in module.programs]
+        texts += [p.text() for p in programs]
+        products |= {d for p in programs for d in p.products}
+        launch += [(p.name, _launch_words(p)) for p in module.programs]
+        hosts.append(_entry(module, entry))
+    functions = (*(micro_kernel(d) for d in sorted(products, key=str)), *texts)
+    return VectorText(vector_definitions((*functions, *hosts)), functions, "\n\n".join(hosts), tuple(launch))
 
 
 def _launch_words(p: TileProgram) -> str:

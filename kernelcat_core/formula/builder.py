@@ -10,7 +10,20 @@ from kernelcat_core.formula import limits
 from kernelcat_core.formula.sizes import Sizes
 from kernelcat_core.formula.values import Value, arrived
 from kernelcat_core.ir.expr import Expr, Load, Size, Var, children, substitute, transform
-from kernelcat_core.ir.graph import Axis, Compute, Graph, Monoid, Primitive, Select, Tensor, reads
+from kernelcat_core.ir.graph import (
+    Axis,
+    Compute,
+    Graph,
+    Monoid,
+    Primitive,
+    Scan,
+    Scatter,
+    Select,
+    Tensor,
+    inner_axes,
+    map_expressions,
+    reads,
+)
 
 
 @dataclass
@@ -169,30 +182,36 @@ def _renamed(n: Expr, names: dict[str, str], size_names: dict[str, str]) -> Expr
 
 
 def _map(node: Primitive, f: Any, tensor: Any) -> Primitive:
-    def axis(a: Axis) -> Axis:
-        return Axis(a.name, f(a.size))
+    def axes(found: tuple[Axis, ...]) -> tuple[Axis, ...]:
+        return tuple(Axis(a.name, f(a.size)) for a in found)
 
-    if isinstance(node, Compute):
-        return Compute(tensor(node.output), tuple(map(axis, node.axes)), tuple(map(f, node.element)),
-                       tuple(map(axis, node.reduce_axes)), node.monoid,
-                       None if node.finish is None else f(node.finish))
-    return Select(tensor(node.output), tuple(map(axis, node.axes)), axis(node.over), f(node.count), f(node.predicate),
-                  None if node.key is None else f(node.key))
+    node = replace(map_expressions(node, f), output=tensor(node.output), axes=axes(node.axes))
+    match node:
+        case Compute():
+            return replace(node, reduce_axes=axes(node.reduce_axes))
+        case Select():
+            return replace(node, over=axes((node.over,))[0], count=f(node.count))
+        case Scatter():
+            return replace(node, updates=axes(node.updates))
+    return node
 
 
 def _key(node: Primitive, sizes: Sizes) -> Any:
     """What makes two primitives equal: everything but the names of their indices and of their output."""
-    axes = node.axes + (node.reduce_axes if isinstance(node, Compute) else (node.over,))
-    places: dict[str, Expr] = {a.name: Var(f"_{k}") for k, a in enumerate(axes)}
+    every = node.axes + inner_axes(node)
+    places: dict[str, Expr] = {a.name: Var(f"_{k}") for k, a in enumerate(every)}
 
     def plain(e: Expr) -> Expr:
         return substitute(e, places)
 
-    ranges = tuple(sizes.resolve(a.size) for a in axes)
-    if isinstance(node, Compute):
-        finish = None if node.finish is None else plain(node.finish)
-        return "compute", len(node.axes), ranges, tuple(map(plain, node.element)), node.monoid, finish
-    key = None if node.key is None else plain(node.key)
-    return "select", ranges, node.count, plain(node.predicate), key
-
-
+    ranges = tuple(sizes.resolve(a.size) for a in every)
+    same = map_expressions(node, plain)
+    match same:
+        case Compute():
+            return "compute", len(node.axes), ranges, same.element, same.monoid, same.finish
+        case Scan():
+            return "scan", ranges, same.over, same.monoid, same.element, same.reverse, same.exclusive, same.finish
+        case Scatter():
+            return "scatter", len(node.axes), ranges, same.base, same.index, same.value, same.monoid, same.where
+        case Select():
+            return "select", ranges, sizes.resolve(same.count), same.predicate, same.key, same.descending

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kernelcat_core.dtypes import BF16, BOOL, DTYPES, F16, F32, I64, STORAGE_ONLY, DType
 from kernelcat_core.errors import KernelcatError, Span
-from kernelcat_core.formula import elementwise, functions, polynomial, reducers
+from kernelcat_core.formula import elementwise, functions, ordered, polynomial, reducers
 from kernelcat_core.formula.context import EMPTY, Context, Index
 from kernelcat_core.formula.indexing import exact, guard, holds, index_expression
 from kernelcat_core.formula.operators.definition import REGISTRY
@@ -26,7 +26,7 @@ from kernelcat_core.formula.syntax import (
     Text,
     Unary,
 )
-from kernelcat_core.formula.values import Value, at, convert, literal, strong, to_bool, type_error, widen
+from kernelcat_core.formula.values import Value, at, convert, free_indices, literal, strong, to_bool, type_error, widen
 from kernelcat_core.ir.expr import (
     ZERO,
     Const,
@@ -41,7 +41,7 @@ from kernelcat_core.ir.expr import (
     substitute,
     variables,
 )
-from kernelcat_core.ir.graph import SELECT_DTYPE, Axis, Select, Tensor, monoid
+from kernelcat_core.ir.graph import Axis, monoid
 
 if TYPE_CHECKING:
     from kernelcat_core.formula.lower import Lowering
@@ -148,9 +148,11 @@ def _call(node: Call, low: Lowering, c: Context) -> Value:
             return elementwise.apply(f"{node.name}imum", values, low.sizes, low.place(node.span))
     if node.name == "first_true":
         return first_true(node, low, c)
+    if node.name == "scan":
+        return scan(node, low, c)
     if node.name in REGISTRY:
         return low.operator(node, c)
-    known = [*functions.FUNCTIONS, *REGISTRY, *DTYPES, *REDUCERS, "where", "first_true"]
+    known = [*functions.FUNCTIONS, *REGISTRY, *DTYPES, *REDUCERS, "where", "first_true", "scan"]
     raise KernelcatError("KC-F004", f"unknown function or operator '{node.name}'", span=node.name_span,
                          hint=closest(node.name, known) or f"write * between factors: {node.name}*(...)")
 
@@ -205,25 +207,67 @@ def _filled(e: Expr, condition: Expr | None) -> Expr:
 def first_true(node: Call, low: Lowering, c: Context) -> Value:
     """`first_true(P, n)`: i32 positions of the first n true elements along P's last axis, the first hit repeated.
 
-    `first_true(P, n, key)` orders the positions by the key. Positions are 0 where nothing is true.
+    `first_true(P, n, key)` orders the positions by the key, `descending=True` greater keys first; n may be "all".
+    Positions are 0 where nothing is true.
     """
-    if node.keywords or len(node.args) not in (2, 3):
+    words = {k.name: k.value for k in node.keywords}
+    if words.keys() - {"descending"} or len(node.args) not in (2, 3):
         raise KernelcatError("KC-F005", "first_true takes a condition, a count and perhaps a key", span=node.span,
                              hint="first_true(distance < 1, 16)")
     values = [evaluate(n, low, EMPTY) for n in (node.args[0], *node.args[2:])]
-    count = evaluate(node.args[1], low, EMPTY).literal
-    if isinstance(count, bool) or not isinstance(count, int) or not 0 < count <= 1 << 16:
-        raise KernelcatError("KC-F005", "the count of first_true is a number from 1 to 65536", span=node.args[1].span,
-                             hint="write a number")
-    axes, aligned = elementwise.broadcast(values, low.sizes, low.place(node.span))
-    if not axes:
-        raise KernelcatError("KC-F005", "first_true takes a whole tensor", span=node.span, hint="leave subscripts out")
-    names = tuple(Axis(f"i{k}", a.size) for k, a in enumerate(axes))
-    exprs = [at(v, tuple(a.var for a in names)) if v.rank else v.expr for v in aligned]
-    shape = (*(a.size for a in names[:-1]), Const(count, I64))
-    select = Select(Tensor("", SELECT_DTYPE, shape), names[:-1], names[-1], Const(count, I64),
-                    to_bool(Value(exprs[0])), exprs[1] if len(exprs) > 1 else None)
-    return low.builder.value_of(low.builder.add(select, low.label))
+    count = None
+    if node.args[1] != Text("all"):
+        count = _integer(node.args[1], low)
+        if not 0 <= count <= 1 << 24:
+            raise KernelcatError("KC-F005", "the count of first_true is a number from 0 to 2^24", span=node.args[1].span,
+                                 hint="write a number")
+    return ordered.select(values, count, _flag(words.get("descending"), low), low, low.place(node.span))
+
+
+def scan(node: Call, low: Lowering, c: Context) -> Value:
+    """`scan("sum", X, axis, reverse=False, exclusive=False)`: prefix folds of a whole tensor."""
+    words = {k.name: k.value for k in node.keywords}
+    if words.keys() - {"reverse", "exclusive"} or len(node.args) != 3 or not isinstance(node.args[0], Text):
+        raise KernelcatError("KC-F005", "scan takes the name of a reducer, a tensor and an axis", span=node.span,
+                             hint='scan("sum", X, 0)')
+    value = evaluate(node.args[1], low, c)
+    if free_indices(value):
+        raise KernelcatError("KC-F005", "scan takes a whole tensor", span=node.args[1].span, hint="leave subscripts out")
+    return ordered.scan(node.args[0].value, value, _integer(node.args[2], low), _flag(words.get("reverse"), low),
+                        _flag(words.get("exclusive"), low), low, low.place(node.span))
+
+
+def scatter(node: Reduce, low: Lowering, c: Context) -> Value:
+    """`scatter[u, v](base, (i, j), value, "sum", where)`: see graph.Scatter; the last two may be left out."""
+    items = node.body.items if isinstance(node.body, Sequence) else ()
+    if not 3 <= len(items) <= 5 or not isinstance(items[1], Sequence) or (len(items) > 3 and not isinstance(items[3], Text)):
+        raise KernelcatError("KC-F005", "scatter takes a base, its subscripts, a value, and perhaps an operation and a guard",
+                             span=node.span, hint='scatter[u](base, (I[u],), V[u], "sum")')
+    keys = c.keys[id(node)]
+    inner = c.bind({name: Index(key, low.sizes.resolve(c.ranges[key])) for name, key in keys.items()})
+    base = evaluate(items[0], low, c)
+    if free_indices(base):
+        raise KernelcatError("KC-F014", "the base of scatter is a whole tensor", span=items[0].span, hint="leave subscripts out")
+    subscripts = tuple(_computed(i, low, inner) for i in items[1].items)
+    value = evaluate(items[2], low, inner)
+    if value.rank:
+        raise KernelcatError("KC-F014", "the value of scatter is a tensor", span=items[2].span, hint="subscript it")
+    where = to_bool(evaluate(items[4], low, inner)) if len(items) == 5 else None
+    name = items[3].value if len(items) > 3 and isinstance(items[3], Text) else "last"
+    over = tuple(Axis(key, low.sizes.resolve(c.ranges[key])) for key in keys.values())
+    return ordered.scatter(base, over, subscripts, value, name, where, low, low.place(node.span))
+
+
+def _integer(node: Node, low: Lowering) -> int:
+    value = evaluate(node, low, EMPTY).literal
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise KernelcatError("KC-F005", "a whole number is needed here", span=node.span, hint="write a number")
+    return value
+
+
+def _flag(node: Node | None, low: Lowering) -> bool:
+    value = None if node is None else evaluate(node, low, EMPTY).expr
+    return isinstance(value, Const) and bool(value.value)
 
 
 # -- subscripts
@@ -303,6 +347,8 @@ def _unproved(e: Expr, size: Expr, low: Lowering, c: Context) -> list[Expr]:
 
 def reduce(node: Reduce, low: Lowering, c: Context, wanted: DType | None) -> Value:
     """A reducer becomes a primitive over the indices that its body leaves free."""
+    if node.op == "scatter":
+        return scatter(node, low, c)
     keys = c.keys[id(node)]
     inner = c.bind({name: Index(key, low.sizes.resolve(c.ranges[key])) for name, key in keys.items()})
     body = strong(evaluate(node.body, low, inner))

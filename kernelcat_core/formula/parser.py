@@ -11,6 +11,7 @@ from kernelcat_core.formula import limits
 from kernelcat_core.formula.hints import complete
 from kernelcat_core.formula.lexer import Token, tokenize
 from kernelcat_core.formula.syntax import (
+    BINDING,
     REDUCERS,
     Assign,
     Binary,
@@ -341,7 +342,7 @@ class _Parser:
     def named(self) -> Node:
         token = self.advance()
         name = _SUM_SIGNS.get(token.text, token.text) if self.sees("[") else token.text
-        if name in REDUCERS and self.sees("["):
+        if name in BINDING and self.sees("["):
             return self.reducer(name, token)
         if self.sees("("):
             return self.call(token)
@@ -364,7 +365,12 @@ class _Parser:
                                  hint=f"write {name}[k](...)")
         if len(binders) > limits.RANK:
             raise KernelcatError("KC-F003", f"more than {limits.RANK} indices", span=token.span, hint="split the reducer")
-        self.expect("(", f"a reducer is {name}[k](...): put its body in parentheses")
+        opening = self.expect("(", f"a reducer is {name}[k](...): put its body in parentheses")
+        if name == "scatter":
+            items = self.items(")", self.expression)
+            end = self.expect(")")
+            body: Node = Sequence(tuple(items), opening.span.to(end.span))
+            return self.made(Reduce(name, tuple(binders), body, token.span.to(end.span)))
         body = self.expression()
         end = self.expect(")")
         return self.made(Reduce(name, tuple(binders), body, token.span.to(end.span)))

@@ -78,13 +78,16 @@ def _spelled(node: Node) -> tuple[str, int]:
             links = [f" {op} {print_node(n, tight)}" for op, n in zip(node.ops, node.rest, strict=True)]
             return print_node(node.first, tight) + "".join(links), LEVEL["<"]
         case Call():
-            items = [print_node(a) for a in node.args] + [f"{k.name}={print_node(k.value)}" for k in node.keywords]
-            return f"{node.name}({', '.join(items)})", _PRIMARY
+            given = [print_node(a) for a in node.args] + [f"{k.name}={print_node(k.value)}" for k in node.keywords]
+            return f"{node.name}({', '.join(given)})", _PRIMARY
         case Slice():
             text = ":".join("" if n is None else print_node(n) for n in (node.start, node.stop))
             return text + ("" if node.step is None else f":{print_node(node.step)}"), _PRIMARY
         case Subscript():
             return f"{print_node(node.base, _PRIMARY)}[{', '.join(print_node(i) for i in node.indices)}]", _PRIMARY
+        case Reduce(body=Sequence(items=items)):
+            inner = ", ".join(print_node(i) for i in items)
+            return f"{node.op}[{_binders(node.binders)}]({inner})", _PRIMARY
         case Reduce():
             return f"{node.op}[{_binders(node.binders)}]({print_node(node.body)})", _PRIMARY
         case Sequence():

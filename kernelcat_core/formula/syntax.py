@@ -9,6 +9,8 @@ from kernelcat_core.errors import Span
 NOWHERE = Span(0, 0)
 REDUCERS = ("sum", "prod", "max", "min", "mean", "any", "all", "argmax", "argmin", "logsumexp")
 """The reserved names: `name[` starts a reducer."""
+BINDING = (*REDUCERS, "scatter")
+"""Names before whose `[` stand indices that they bind: reducers, and `scatter[u](base, (subscripts), value, op, where)`."""
 
 
 def _span() -> Span:
@@ -110,6 +112,8 @@ class Binder:
 
 @dataclass(frozen=True)
 class Reduce:
+    """`op[binders](body)`; the body of scatter is the Sequence of its arguments."""
+
     op: str
     binders: tuple[Binder, ...]
     body: Node

@@ -29,20 +29,13 @@ from kernelcat_core.ir.evaluation import (
     shared_nodes,
 )
 from kernelcat_core.ir.expr import Expr, Size
-from kernelcat_core.ir.graph import Compute, Graph, Monoid, Select, Tensor, monoid
+from kernelcat_core.ir.graph import Compute, Graph, Monoid, Primitive, Scan, Scatter, Select, Tensor, monoid
+from kernelcat_core.ir.ordered import calculated, combined, scan, scatter, select, ufunc_of
 from kernelcat_core.ir.scalar import SCALAR, constant, storage
 
 __all__ = ["SCALAR", "Precision", "evaluate", "evaluate_tensors", "infer_sizes"]
 
 BLOCK = 1 << 19  # grid points evaluated at once; a few f64 temporaries of it stay below 64 MiB
-_UFUNC = {
-    "sum": np.add,
-    "prod": np.multiply,
-    "max": np.maximum,
-    "min": np.minimum,
-    "any": np.logical_or,
-    "all": np.logical_and,
-}
 
 
 def infer_sizes(graph: Graph, inputs: Mapping[str, Array], sizes: Mapping[str, int] | None = None) -> dict[str, int]:
@@ -101,9 +94,20 @@ def evaluate_tensors(
     tensors = {t.name: _input(t, inputs[t.name], precision) for t in graph.inputs}
     with np.errstate(all="ignore"):
         for node in graph.nodes:
-            nodes = _Nodes(Context(tensors, bound, precision))
-            tensors[node.output.name] = nodes.compute(node) if isinstance(node, Compute) else nodes.select(node)
+            tensors[node.output.name] = _node(node, Context(tensors, bound, precision))
     return tensors
+
+
+def _node(node: Primitive, context: Context) -> Array:
+    match node:
+        case Compute():
+            return _Nodes(context).compute(node)
+        case Select():
+            return select(node, context)
+        case Scan():
+            return scan(node, context)
+        case Scatter():
+            return scatter(node, context)
 
 
 def _input(tensor: Tensor, given: Array, precision: Precision) -> Array:
@@ -193,21 +197,17 @@ class _Nodes:
                 for e in node.element
             )
             part = self._reduce(m, flat)
-            total = part if total is None else self._combine(m, total, part)
+            total = part if total is None else combined(self.context, m, total, part)
         if total is None:
             return tuple(np.broadcast_to(constant(c.value, c.dtype, self.context.precision), shape) for c in m.identity)
         return total
 
-    def _combine(self, m: Monoid, a: tuple[Array, ...], b: tuple[Array, ...]) -> tuple[Array, ...]:
-        env = {**{f"a{k}": v for k, v in enumerate(a)}, **{f"b{k}": v for k, v in enumerate(b)}}
-        evaluation = Evaluation(self.context, Grid((), ()), env, shared_nodes(m.combine))
-        return tuple(np.broadcast_to(evaluation.value(e), a[0].shape) for e in m.combine)
-
     def _reduce(self, m: Monoid, flat: tuple[Array, ...]) -> tuple[Array, ...]:
         """Fold the last axis (never empty) of every state, keeping the order of elements."""
-        if m.name in _UFUNC and m == monoid(m.name, m.state[0]):
-            ufunc, dtype = _UFUNC[m.name], storage(m.state[0], self.context.precision)
-            wide = np.dtype(np.float32) if dtype.kind not in "iub" and dtype.itemsize < 4 else dtype
+        ufunc = ufunc_of(m)
+        if ufunc is not None:
+            dtype = storage(m.state[0], self.context.precision)
+            wide = calculated(dtype)
             return (np.asarray(ufunc.reduce(flat[0].astype(wide, copy=False), axis=-1, dtype=wide)).astype(dtype),)
         if m.name in ("argmax", "argmin") and m == monoid(m.name, m.state[0]) and _increasing(flat[1]):
             values = flat[0] if flat[0].dtype.kind in "fiub" else flat[0].astype(np.float32)
@@ -216,8 +216,8 @@ class _Nodes:
         states = flat
         while (n := states[0].shape[-1]) > 1:
             pairs = n // 2 * 2
-            folded = self._combine(
-                m, tuple(s[..., 0:pairs:2] for s in states), tuple(s[..., 1:pairs:2] for s in states)
+            folded = combined(
+                self.context, m, tuple(s[..., 0:pairs:2] for s in states), tuple(s[..., 1:pairs:2] for s in states)
             )
             states = tuple(np.concatenate([f, s[..., pairs:]], axis=-1) for f, s in zip(folded, states, strict=True))
         return tuple(s[..., 0] for s in states)
@@ -226,32 +226,6 @@ class _Nodes:
         if node.finish is None:
             return states[0]
         return self.value(node.finish, grid, {f"s{k}": s for k, s in enumerate(states)})
-
-    def select(self, node: Select) -> Array:
-        """First-`count` positions, see graph.Select."""
-        shape, n, count = (
-            tuple(self.context.size(a.size) for a in node.axes),
-            self.context.size(node.over.size),
-            self.context.size(node.count),
-        )
-        out = np.zeros((*shape, count), node.output.dtype.numpy)
-        names = (*(a.name for a in node.axes), node.over.name)
-        if n == 0 or count == 0:
-            return out
-        for ranges in blocks(shape, max(1, BLOCK // n)):
-            grid = Grid(names, (*ranges, (0, n)))
-            hit = np.broadcast_to(self.value(node.predicate, grid), grid.shape)
-            if node.key is None:
-                order = np.argsort(~hit, axis=-1, kind="stable")
-            else:
-                order = np.lexsort((np.broadcast_to(self.value(node.key, grid), grid.shape), ~hit), axis=-1)
-            hits = np.count_nonzero(hit, axis=-1)[..., None]
-            first = np.where(hits > 0, order[..., :1], 0)
-            picked = np.broadcast_to(first, (*first.shape[:-1], count)).copy()
-            taken = order[..., :count]
-            picked[..., : taken.shape[-1]] = np.where(np.arange(taken.shape[-1]) < hits, taken, first)
-            out[tuple(slice(*r) for r in ranges)] = picked
-        return out
 
 
 def _store(out: Array, ranges: tuple[Range, ...], value: Array) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kernelcat_core.ir.expr import Const, Expr, Load, Size, Var
-from kernelcat_core.ir.graph import Axis, Compute, Graph, Primitive, Tensor
+from kernelcat_core.ir.graph import Axis, Compute, Graph, Monoid, Primitive, Scan, Scatter, Tensor
 
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "mod": "%", "lt": "<", "le": "<=", "gt": ">",
           "ge": ">=", "eq": "==", "ne": "!=", "and": "and", "or": "or", "xor": "^", "and_bits": "&", "or_bits": "|",
@@ -47,18 +47,37 @@ def _axes(axes: tuple[Axis, ...]) -> str:
     return ", ".join(f"{a.name} in {print_expr(a.size)}" for a in axes)
 
 
+def _typed(*found: Expr) -> str:
+    return ", ".join(f"{e.dtype}: {print_expr(e)}" for e in found)
+
+
+def _monoid(m: Monoid) -> str:
+    return f"{m.name}<{', '.join(str(s) for s in m.state)}>"
+
+
 def print_node(n: Primitive) -> str:
-    """One primitive as one or two lines."""
+    """One primitive as one line."""
     head = f"{print_tensor(n.output)} = for ({_axes(n.axes)}) "
-    if isinstance(n, Compute):
-        element = ", ".join(f"{e.dtype}: {print_expr(e)}" for e in n.element)
-        if n.monoid is None:
-            return head + element
-        states = ", ".join(str(s) for s in n.monoid.state)
-        body = f"{n.monoid.name}<{states}> ({_axes(n.reduce_axes)}) {{ {element} }}"
-        return head + body + ("" if n.finish is None else f" -> {n.finish.dtype}: {print_expr(n.finish)}")
-    order = "position" if n.key is None else print_expr(n.key)
+    match n:
+        case Compute():
+            if n.monoid is None:
+                return head + _typed(*n.element)
+            return head + f"{_monoid(n.monoid)} ({_axes(n.reduce_axes)}) {{ {_typed(*n.element)} }}" + _finish(n.finish)
+        case Scan():
+            words = ["scan"] + ["reverse"] * n.reverse + ["exclusive"] * n.exclusive
+            body = f"{' '.join(words)} {n.scanned.name} {_monoid(n.monoid)} {{ {_typed(*n.element)} }}"
+            return head + body + _finish(n.finish)
+        case Scatter():
+            how = "last" if n.monoid is None else _monoid(n.monoid)
+            place = ", ".join(print_expr(i) for i in n.index)
+            guard = "" if n.where is None else f" where {print_expr(n.where)}"
+            return head + f"{_typed(n.base)} scatter {how} ({_axes(n.updates)}) {{ [{place}] <- {_typed(n.value)}{guard} }}"
+    order = "position" if n.key is None else print_expr(n.key) + (" descending" if n.descending else "")
     return head + f"select {print_expr(n.count)} of ({_axes((n.over,))}) where {print_expr(n.predicate)} by {order}"
+
+
+def _finish(e: Expr | None) -> str:
+    return "" if e is None else f" -> {_typed(e)}"
 
 
 def print_graph(g: Graph) -> str:

@@ -12,8 +12,9 @@ Rules that every lowering may rely on (ir/tile_verify.py checks them):
 - Tensors are flat here: `offset` is an i64 expression over Sizes, grid, loop, let and lane variables, in elements. It and
   `where` may read tiles too (a computed subscript), which makes the access a gather or a scatter.
 - A copied tile may be touched only after `Wait` of its token (copies may be asynchronous).
-- A cell never reads a tensor that its own program writes.
-- Stores of different cells, and of different elements of one statement, never meet.
+- A cell never reads a tensor that its own program writes, but for the element that a Store with `combine` renews.
+- Stores of different cells, and of different elements of one statement, never meet. Those with `combine` may meet an
+  element again from the same lane of the same cell; they happen in the order of the statements and loops of the cell.
 """
 
 from __future__ import annotations
@@ -130,13 +131,18 @@ class Mma:
 
 @dataclass(frozen=True)
 class Store:
-    """tensor[offset] <- value (over tiles and variables) for every element of `lanes` where `where` holds."""
+    """tensor[offset] <- value (over tiles and variables) for every element of `lanes` where `where` holds.
+
+    With `combine`, an expression over Vars a0 (the element as it is, in the type of `value`) and b0 (`value`), the element is
+    renewed: tensor[offset] <- combine. What the tensor held before the program counts.
+    """
 
     tensor: str
     offset: Expr
     lanes: tuple[Lane, ...]
     value: Expr
     where: Expr | None = None
+    combine: Expr | None = None
 
     @property
     def is_box(self) -> bool:

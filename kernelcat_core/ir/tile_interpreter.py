@@ -54,11 +54,11 @@ def run(module: TileModule, inputs: Mapping[str, Array], sizes: Mapping[str, int
 
 
 def _run_program(program: TileProgram, memory: dict[str, Array], sizes: Mapping[str, int]) -> None:
-    written = {t.name: np.zeros(memory[t.name].size, bool) for t in program.writes}
+    written = {t.name: np.zeros(memory[t.name].size, np.int64) for t in program.writes}
     tensors = {t.name: t for t in (*program.reads, *program.writes)}
     extents = [range(evaluate(a.size, sizes)) for a in program.grid]
-    for place in product(*extents):
-        cell = _Cell(program, memory, written, tensors, sizes, {a.name: v for a, v in zip(program.grid, place)})
+    for number, place in enumerate(product(*extents)):
+        cell = _Cell(program, memory, written, tensors, sizes, {a.name: v for a, v in zip(program.grid, place)}, number)
         with np.errstate(all="ignore"):
             cell.block(program.body)
 
@@ -67,7 +67,8 @@ class _Cell:
     """One grid cell: tiles with their defined elements, pending copies, uniform variables."""
 
     def __init__(self, program: TileProgram, memory: dict[str, Array], written: dict[str, Array],
-                 tensors: dict[str, Tensor], sizes: Mapping[str, int], env: dict[str, int]) -> None:
+                 tensors: dict[str, Tensor], sizes: Mapping[str, int], env: dict[str, int], number: int) -> None:
+        self.number = number
         self.program, self.memory, self.written, self.tensors, self.sizes, self.env = (
             program, memory, written, tensors, sizes, env)
         self.tiles = {t.name: np.zeros(t.shape, t.dtype.numpy) for t in program.tiles}
@@ -190,11 +191,17 @@ class _Cell:
         self.write(s.c, (s.m, s.n), (c + a @ b).astype(dtype))
 
     def store(self, s: Store) -> None:
+        """Every element remembers its writer, 0 for none: a lane (from 1) that may renew it, or -1 for a plain store."""
         at, on = self.places(s.tensor, s.offset, s.where, s.lanes)
-        value = np.broadcast_to(self.value(s.value, s.lanes), at.shape)
-        places = at[on]
-        if self.written[s.tensor][places].any() or len(np.unique(places)) != places.size:
+        value = np.broadcast_to(self.value(s.value, s.lanes), at.shape)[on]
+        places, writers = at[on], self.written[s.tensor]
+        lanes = np.arange(1, 1 + int(np.prod([lane.capacity for lane in s.lanes]))).reshape([x.capacity for x in s.lanes])
+        own = (self.number * lanes.size + lanes)[tuple(slice(0, n) for n in at.shape)][on]
+        free = (writers[places] == 0) | ((writers[places] == own) & (s.combine is not None))
+        if not free.all() or len(np.unique(places)) != places.size:
             raise _fault(f"two stores to {s.tensor} meet")
-        self.written[s.tensor][places] = True
-        self.memory[s.tensor][places] = value[on]
-
+        writers[places] = -1 if s.combine is None else own
+        if s.combine is not None:
+            old = scalar.convert(self.memory[s.tensor][places], s.value.dtype, "declared")
+            value = np.broadcast_to(self.bound(s.combine, {"a0": old, "b0": value}), old.shape)
+        self.memory[s.tensor][places] = value

@@ -64,7 +64,8 @@ def print_statements(body: tuple[Stmt, ...], indent: str = "  ") -> Iterator[str
             case Mma():
                 yield f"{indent}mma {s.c} += {s.a} * {s.b}{_over((s.m, s.n, s.k))}"
             case Store():
-                yield (f"{indent}store {s.tensor}[{print_expr(s.offset)}] <- {print_expr(s.value)}"
+                how = "store" if s.combine is None else f"renew by {print_expr(s.combine)}"
+                yield (f"{indent}{how} {s.tensor}[{print_expr(s.offset)}] <- {print_expr(s.value)}"
                        f"{_guard(s.where)}{_over(s.lanes)}")
             case For():
                 stages = f" stages {s.stages}" if s.stages > 1 else ""

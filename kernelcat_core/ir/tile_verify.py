@@ -94,6 +94,11 @@ class _Checker:
                         yield from self._tile(tile, lanes)
                 case Store():
                     yield from self._access(s.tensor, self.written, s.lanes, scope, s.offset, s.where, s.value)
+                    if s.combine is not None:
+                        for n in walk(s.combine):
+                            if isinstance(n, Load | Size) or (isinstance(n, Var) and n not in (
+                                    Var("a0", s.value.dtype), Var("b0", s.value.dtype))):
+                                yield f"a store to {s.tensor} combines more than the element and the value"
 
     def _access(self, tensor: str, known: set[str], lanes: tuple[Lane, ...], scope: set[str], *parts: Expr | None
                 ) -> Iterator[str]:

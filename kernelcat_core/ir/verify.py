@@ -11,7 +11,18 @@ from collections.abc import Callable, Iterator, Mapping
 from kernelcat_core.dtypes import BOOL, I32, I64, STORAGE_ONLY, DType
 from kernelcat_core.errors import KernelcatError
 from kernelcat_core.ir.expr import OPS, Const, Expr, Load, Op, Var, children
-from kernelcat_core.ir.graph import Axis, Compute, Graph, Primitive, Select, Tensor, expressions
+from kernelcat_core.ir.graph import (
+    Compute,
+    Graph,
+    Monoid,
+    Primitive,
+    Scan,
+    Scatter,
+    Select,
+    Tensor,
+    expressions,
+    inner_axes,
+)
 
 Problems = Iterator[str]
 Types = Mapping[str, DType]
@@ -88,29 +99,34 @@ def reads_follow_writes(graph: Graph) -> Problems:
 def types_agree(graph: Graph) -> Problems:
     """Every operation is known and gets operands of the types it takes; every variable is bound."""
     for node in graph.nodes:
-        types = dict.fromkeys(_axis_names(node), I64)
-        if isinstance(node, Select):
-            yield from _expr_problems(node.predicate, types, node.output.name)
-            if node.key is not None:
-                yield from _expr_problems(node.key, types, node.output.name)
+        place = node.output.name
+        outer, types = {a.name: I64 for a in node.axes}, dict.fromkeys(_axis_names(node), I64)
+        match node:
+            case Select():
+                checked = [(node.predicate, types), (node.key, types)]
+            case Scatter():
+                inner = {a.name: I64 for a in node.updates}
+                checked = [(node.base, outer), *((e, inner) for e in (*node.index, node.value, node.where))]
+            case _:
+                checked = [(e, types) for e in node.element]
+        for e, bound in checked:
+            if e is not None:
+                yield from _expr_problems(e, bound, place)
+        m = None if isinstance(node, Select) else node.monoid
+        if m is None:
             continue
-        for e in node.element:
-            yield from _expr_problems(e, types, node.output.name)
-        if node.monoid is not None:
-            arity = range(len(node.monoid.state))
-            pairs = {f"{side}{k}": node.monoid.state[k] for k in arity for side in "ab"}
-            for e in node.monoid.combine:
-                yield from _expr_problems(e, pairs, f"{node.output.name}: combine")
-        if node.finish is not None and node.monoid is not None:
-            outer = {a.name: I64 for a in node.axes}
-            states = {f"s{k}": t for k, t in enumerate(node.monoid.state)}
-            yield from _expr_problems(node.finish, {**outer, **states}, f"{node.output.name}: finish")
+        pairs = {f"{side}{k}": state for k, state in enumerate(m.state) for side in "ab"}
+        for e in m.combine:
+            yield from _expr_problems(e, pairs, f"{place}: combine")
+        if isinstance(node, Compute | Scan) and node.finish is not None:
+            states = {f"s{k}": t for k, t in enumerate(m.state)}
+            yield from _expr_problems(node.finish, {**outer, **states}, f"{place}: finish")
 
 
 def shapes_match_axes(graph: Graph) -> Problems:
     """An output has one dimension an axis (and `count` for Select), of the axis's size."""
     for node in graph.nodes:
-        for e in (a.size for a in (*node.axes, *_inner_axes(node))):
+        for e in (a.size for a in (*node.axes, *inner_axes(node))):
             yield from _index_problems(e, {}, f"{node.output.name}: axis size")
         expected = tuple(a.size for a in node.axes) + ((node.count,) if isinstance(node, Select) else ())
         if node.output.shape != expected:
@@ -127,37 +143,60 @@ def primitives_are_whole(graph: Graph) -> Problems:
             if node.predicate.dtype != BOOL:
                 yield f"{where}: the predicate has type {node.predicate.dtype}"
             yield from _index_problems(node.count, {}, f"{where}: count")
+        elif isinstance(node, Scatter):
+            yield from _scatter_problems(node)
         else:
-            yield from _compute_problems(node)
+            if isinstance(node, Scan) and not 0 <= node.over < len(node.axes):
+                yield f"{where}: a scan along axis {node.over} of {len(node.axes)}"
+            yield from _fold_problems(node)
 
 
-def _compute_problems(node: Compute) -> Problems:
+def _scatter_problems(node: Scatter) -> Problems:
+    where, dtype = node.output.name, node.output.dtype
+    if node.base.dtype != dtype or node.value.dtype != dtype:
+        yield f"{where}: base has type {node.base.dtype}, the updates {node.value.dtype}, the output {dtype}"
+    if len(node.index) != len(node.axes):
+        yield f"{where}: {len(node.index)} subscripts for {len(node.axes)} axes"
+    if any(i.dtype != I64 for i in node.index):
+        yield f"{where}: a subscript is not i64"
+    if node.where is not None and node.where.dtype != BOOL:
+        yield f"{where}: the predicate has type {node.where.dtype}"
+    if node.monoid is not None:
+        yield from _state_problems(node.monoid, (node.value,), where)
+        if len(node.monoid.state) != 1:
+            yield f"{where}: {node.monoid.name} has {len(node.monoid.state)} states"
+
+
+def _fold_problems(node: Compute | Scan) -> Problems:
     where, m = node.output.name, node.monoid
     if m is None:
+        assert isinstance(node, Compute)
         if node.reduce_axes or node.finish is not None or len(node.element) != 1:
             yield f"{where}: reduce axes, finish or several elements without a monoid"
             return
         value_type = node.element[0].dtype
     else:
-        if not node.reduce_axes:
+        if isinstance(node, Compute) and not node.reduce_axes:
             yield f"{where}: a monoid without reduce axes"
-        if not len(m.state) == len(m.identity) == len(m.combine) == len(node.element):
-            yield f"{where}: {m.name} has {len(m.state)} states, but {len(node.element)} elements"
+        yield from _state_problems(m, node.element, where)
+        if len(m.state) != len(node.element):
             return
-        for k, state in enumerate(m.state):
-            if {m.identity[k].dtype, m.combine[k].dtype, node.element[k].dtype} != {state}:
-                yield f"{where}: state {k} of {m.name} has type {state}, its element {node.element[k].dtype}"
         value_type = m.state[0] if node.finish is None else node.finish.dtype
     if value_type != node.output.dtype:
         yield f"{where}: the value has type {value_type}, the output {node.output.dtype}"
 
 
-def _inner_axes(node: Primitive) -> tuple[Axis, ...]:
-    return node.reduce_axes if isinstance(node, Compute) else (node.over,)
+def _state_problems(m: Monoid, element: tuple[Expr, ...], where: str) -> Problems:
+    if not len(m.state) == len(m.identity) == len(m.combine) == len(element):
+        yield f"{where}: {m.name} has {len(m.state)} states, but {len(element)} elements"
+        return
+    for k, state in enumerate(m.state):
+        if {m.identity[k].dtype, m.combine[k].dtype, element[k].dtype} != {state}:
+            yield f"{where}: state {k} of {m.name} has type {state}, its element {element[k].dtype}"
 
 
 def _axis_names(node: Primitive) -> list[str]:
-    return [a.name for a in (*node.axes, *_inner_axes(node))]
+    return [a.name for a in (*node.axes, *inner_axes(node))]
 
 
 def _nodes(e: Expr) -> Iterator[Expr]:

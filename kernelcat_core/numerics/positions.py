@@ -67,6 +67,8 @@ def valid_selections(
         key, error = np.arange(n, dtype=np.float64), EXACT
         if node.key is not None:
             key, error = part.value(node.key), SAFETY * part.error(node.key)
+            if node.descending:
+                key = -np.asarray(key, np.float64)
         key, error = np.broadcast_to(key, grid.shape), np.broadcast_to(error, grid.shape)
         box = tuple(slice(*r) for r in ranges)
         block, accepted = actual[box], right[box]

@@ -20,9 +20,10 @@ from kernelcat_core.ir import expr as ex
 from kernelcat_core.ir.contraction import contract, factors_of
 from kernelcat_core.ir.evaluation import Array, Context, Evaluation, Grid, Range, blocks
 from kernelcat_core.ir.expr import Expr, Load, Op, Var
-from kernelcat_core.ir.graph import Compute, Graph, Monoid, Select, monoid
+from kernelcat_core.ir.graph import Compute, Graph, Monoid, Primitive, Scan, Scatter, Select, monoid
 from kernelcat_core.ir.interpreter import evaluate_tensors, infer_sizes
-from kernelcat_core.numerics.error_rules import DOUBT, EXACT, difference, propagate, scaled, total
+from kernelcat_core.numerics import ordered
+from kernelcat_core.numerics.error_rules import DOUBT, EXACT, difference, propagate, scaled
 from kernelcat_core.numerics.tolerance import SAFETY, Approximations, growth, roundoff, underflow
 
 Parts = tuple[Array, ...]
@@ -48,7 +49,7 @@ def error_bounds(
     analysis = _Analysis(Context(values, bound, "float64"), errors, approximations or Approximations())
     with np.errstate(all="ignore"):
         for node in graph.nodes:
-            found = analysis.compute(node) if isinstance(node, Compute) else analysis.select(node)
+            found = analysis.node(node)
             errors[node.output.name] = found if found.any() else EXACT
     return {n.output.name: np.full(values[n.output.name].shape, SAFETY) * errors[n.output.name] for n in graph.nodes}
 
@@ -118,6 +119,17 @@ class _Analysis:
         state_errors: Mapping[str, Array] | None = None,
     ) -> Errors:
         return Errors(self.context, self.errors, self.approximations, grid, states or {}, state_errors or {}, roots)
+
+    def node(self, node: Primitive) -> Array:
+        match node:
+            case Compute():
+                return self.compute(node)
+            case Select():
+                return ordered.select(node, self.context, self.over, BLOCK)
+            case Scan():
+                return ordered.scan(node, self.context, self.over, BLOCK)
+            case Scatter():
+                return ordered.scatter(node, self.context, self.over, BLOCK)
 
     def compute(self, node: Compute) -> Array:
         names, shape = tuple(a.name for a in node.axes), tuple(self.context.size(a.size) for a in node.axes)
@@ -216,21 +228,6 @@ class _Analysis:
             )
         depth = growth(length) / max(1.0, math.log2(length))
         return tuple(s[..., 0] for s in states), tuple(depth * e[..., 0] for e in errors)
-
-    def select(self, node: Select) -> Array:
-        """In doubt on rows in which an uncertain predicate or order may change the positions."""
-        shape, n = tuple(self.context.size(a.size) for a in node.axes), self.context.size(node.over.size)
-        out = np.zeros((*shape, self.context.size(node.count)))
-        roots = (node.predicate,) if node.key is None else (node.predicate, node.key)
-        for ranges in blocks(shape, max(1, BLOCK // max(n, 1))) if n else ():
-            grid = Grid((*(a.name for a in node.axes), node.over.name), (*ranges, (0, n)))
-            part = self.over(grid, roots)
-            doubt = part.error(node.predicate)
-            if node.key is not None:
-                doubt = total(doubt, part.error(node.key))
-            rows = np.broadcast_to(doubt, grid.shape).any(axis=-1)
-            out[_box(ranges)] = np.where(rows, DOUBT, 0.0)[..., None]
-        return out
 
 
 def _box(ranges: tuple[Range, ...]) -> tuple[slice, ...]:

@@ -9,7 +9,7 @@ import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -38,10 +38,12 @@ class LoadedKernel:
         tensors = (*inputs, *outputs)
         pointers = (ctypes.c_void_p * max(1, len(tensors)))(*(array.ctypes.data for array in tensors))
         values = (ctypes.c_int64 * max(1, len(sizes)))(*sizes)
-        status = self.function(pointers, values)
-        if status != 0:
-            message = last_error(self.library) or f"the kernel returned status {status}"
-            raise KernelcatError("KC-M001", message)
+        if self.function(pointers, values) != 0:
+            self.failed()
+
+    def failed(self) -> NoReturn:
+        """Raise KC-M001 with what the library says of a call that did not return 0."""
+        raise KernelcatError("KC-M001", last_error(self.library) or "the kernel returned an error")
 
 
 def load(library: Path, entry: str, threads: int = 1) -> LoadedKernel:

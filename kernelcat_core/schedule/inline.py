@@ -21,15 +21,7 @@ from kernelcat_core.ir.expr import (
     variables,
     walk,
 )
-from kernelcat_core.ir.graph import Compute, Graph, Primitive, Select, expressions
-
-
-def map_expressions(node: Primitive, f: object) -> Primitive:
-    """The primitive with `f` applied to its element, finish, predicate and key (sizes stay)."""
-    assert callable(f)
-    if isinstance(node, Compute):
-        return replace(node, element=tuple(f(e) for e in node.element), finish=None if node.finish is None else f(node.finish))
-    return replace(node, predicate=f(node.predicate), key=None if node.key is None else f(node.key))
+from kernelcat_core.ir.graph import Compute, Graph, Primitive, Select, expressions, map_expressions
 
 
 def squeeze(graph: Graph) -> Graph:
@@ -42,7 +34,7 @@ def squeeze(graph: Graph) -> Graph:
         if places and isinstance(node, Compute) and node.output.name not in graph.outputs:
             dropped[node.output.name] = places
             gone = {node.axes[k].name: ZERO for k in places}
-            node = map_expressions(node, lambda e, gone=gone: substitute(e, gone))
+            node = map_expressions(node, partial(substitute, names=gone))
             keep = [k for k in range(len(node.axes)) if k not in places]
             node = replace(node, axes=tuple(node.axes[k] for k in keep),
                            output=replace(node.output, shape=tuple(node.output.shape[k] for k in keep)))
@@ -97,6 +89,8 @@ def _worth(producer: Compute, consumer: Primitive) -> bool:
     found = _loads_of(consumer, producer.output.name)
     if isinstance(consumer, Select):
         return _is_cheap(producer.value)
+    if not isinstance(consumer, Compute):  # every point is visited once
+        return len(found) <= 2 or _is_cheap(producer.value)
     names = {a.name for a in consumer.axes} | {a.name for a in consumer.reduce_axes}
     repeats = any(not names <= variables(Op("add", n.index, n.dtype)) for n in found) and bool(consumer.reduce_axes)
     plain = isinstance(_core(producer.value), Load)

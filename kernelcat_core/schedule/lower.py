@@ -42,6 +42,11 @@ def kernels(graph: Graph, fuse: bool = True) -> tuple[Kernel, ...]:
     return _partition(graph, fuse).kernels
 
 
+def rewritten(graph: Graph) -> Graph:
+    """The graph that `kernels` speaks of: after the rewrites that come before partition."""
+    return _partition(graph, True).graph
+
+
 def _knobs(kernel: Kernel, graph: Graph, target: Target) -> tuple[Knob, ...]:
     if kernel.kernel_class == "contraction":
         found = contraction.match(kernel.nodes[0], graph)

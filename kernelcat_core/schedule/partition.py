@@ -56,7 +56,7 @@ def _join(node: Compute, groups: list[_Group], graph: Graph) -> _Group | None:
     if not sources:
         return None
     places = _shared(node, sources, groups, graph)
-    if places is None:
+    if places is None or (not places and len(sources) > 1):  # each reduction to a scalar has its own way of going parallel
         sources = sources[-1:]
         places = _shared(node, sources, groups, graph)
     if places is None or (node.monoid is not None and contraction.match(node, graph) is not None):

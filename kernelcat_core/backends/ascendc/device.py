@@ -68,7 +68,7 @@ class Device:
             return made
         return Compiled(compiler.label, made.text("assembly"), made.log, {}, made.seconds)
 
-    def library(self, source: Source, target: Target) -> Binary | Failure:
+    def library(self, source: Source, target: Target, opt_level: str = "O3") -> Binary | Failure:
         """The device text, its host side and the driver, built against the functional model."""
         compiler = toolchain.find_cpp()
         if compiler is None:

@@ -49,11 +49,11 @@ class Device:
         assembly = made.text("assembly")
         return Compiled(compiler.label, assembly, made.log, _resources(assembly), made.seconds)
 
-    def library(self, source: Source, target: Target) -> Binary | Failure:
+    def library(self, source: Source, target: Target, opt_level: str = "O3") -> Binary | Failure:
         compiler = toolchain.find_c()
         if compiler is None:
             return toolchain.missing("c")
-        return toolchain.compile(compiler, source.text, flags=_flags("O3", compiler))
+        return toolchain.compile(compiler, source.text, flags=_flags(opt_level, compiler))
 
     def explain(self, failure: Failure, library: Path) -> Failure:
         return failure

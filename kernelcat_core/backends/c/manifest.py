@@ -15,4 +15,5 @@ BACKEND = Backend(
     render="kernelcat_core.backends.c.renderer:render",
     device="kernelcat_core.backends.c.device:Device",
     native="kernelcat_core.backends.c.native:source",
+    bundle="kernelcat_core.backends.c.renderer:bundle",
 )

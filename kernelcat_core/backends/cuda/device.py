@@ -56,7 +56,7 @@ class Device:
             return made
         return Compiled(compiler.label, made.text("ptx"), made.log, resources(made.log), made.seconds)
 
-    def library(self, source: Source, target: Target) -> Binary | Failure:
+    def library(self, source: Source, target: Target, opt_level: str = "O3") -> Binary | Failure:
         """The text on the functional model."""
         return emulation.build(source.text, dict(source.files)[MODEL_ENTRY])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kernelcat_core.formula.operators import (
     activations,
+    adaptive,
     attention,
     convolution,
     layout,
@@ -13,9 +14,11 @@ from kernelcat_core.formula.operators import (
     products,
     reductions,
     softmax,
+    transposed,
 )
 from kernelcat_core.formula.operators.definition import REGISTRY, OnnxNode, Operator, Tensor
 
-FAMILIES = (activations, attention, convolution, layout, normalisation, points, pooling, products, reductions, softmax)
+FAMILIES = (activations, adaptive, attention, convolution, layout, normalisation, points, pooling, products, reductions, softmax,
+            transposed)
 
 __all__ = ["FAMILIES", "REGISTRY", "OnnxNode", "Operator", "Tensor"]

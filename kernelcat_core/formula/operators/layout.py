@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kernelcat_core.formula.operators.axes import letters, normalised, subscripted
-from kernelcat_core.formula.operators.definition import OnnxNode, Scalar, Tensor, Tensors, operator, wrong
+from kernelcat_core.formula.operators.definition import OnnxNode, Tensor, Tensors, operator, wrong
 
 _GROUP = "layout"
 _DIM = {"dim": "axis", "dims": "axes", "input": "x"}
@@ -202,23 +202,6 @@ def broadcast_to(x: Tensor, shape: tuple[int, ...]) -> str:
     return _lines(f"x: [{declared}]" if x.rank else "", f"{subscripted('y', left)} = {subscripted('x', inner)}")
 
 
-@operator("pad", group=_GROUP, summary="constant elements before and after each axis", example="pad(X, ((1, 1), (0, 2)))",
-          renames={"input": "x", "pad_width": "pads", "constant_values": "value"})
-def pad(x: Tensor, pads: tuple[tuple[int, int], ...], value: Scalar = 0) -> str:
-    pairs = pads if isinstance(pads, tuple) else ()
-    if len(pairs) != x.rank or any(not isinstance(p, tuple) or len(p) != 2 or any(
-            isinstance(v, bool) or not isinstance(v, int) or v < 0 for v in p) for p in pairs):
-        raise wrong(f"pads of pad is {x.rank} pairs (before, after)")
-    left, inner, guards = [], [], []
-    for k, (low, high) in enumerate(pairs):
-        left.append(f"i{k} in N{k} + {low + high}")
-        inner.append(f"i{k} - {low}" if low else f"i{k}")
-        guards += ([f"i{k} >= {low}"] if low else []) + ([f"i{k} - {low} < N{k}"] if high else [])
-    element = subscripted("x", inner)
-    body = f"where({' and '.join(guards)}, {element}, value)" if guards else element
-    return f"x: [{', '.join(f'N{k}' for k in range(x.rank))}]\n{subscripted('y', left)} = {body}"
-
-
 @operator("take", group=_GROUP, summary="parts of x along an axis, by position (0 outside)", aliases="gather Gather index_select",
           example="take(X, indices, axis=0)", ranks={"indices": 1}, renames=_DIM,
           onnx=OnnxNode("Gather", ("x", "indices"), lambda a: {"axis": a["axis"]}))
@@ -235,15 +218,6 @@ def take(x: Tensor, indices: Tensor, axis: int = 0) -> str:
           onnx=OnnxNode("Gather", ("table", "indices"), lambda a: {"axis": 0}))
 def embedding(indices: Tensor, table: Tensor) -> str:
     return take(Tensor("table", table.dtype, table.shape), indices, 0).replace("x[", "table[")
-
-
-@operator("one_hot", group=_GROUP, summary="1 at the given position of a new last axis, else 0", example="one_hot(indices, 10)",
-          ranks={"indices": 1}, renames={"num_classes": "depth", "input": "indices"})
-def one_hot(indices: Tensor, depth: int) -> str:
-    if isinstance(depth, bool) or not isinstance(depth, int) or depth < 1:
-        raise wrong("depth of one_hot is a positive number")
-    j = [f"j{k}" for k in range(indices.rank)]
-    return f"{subscripted('y', [*j, f'u in {depth}'])} = where({subscripted('indices', j)} == u, 1.0, 0.0)"
 
 
 def _triangle(x: Tensor, k: int, sign: str, name: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from kernelcat_core.formula.operators.definition import wrong
 
 Sizes = int | tuple[int, ...]
+SAME = ("same", "same_upper", "same_lower")
 
 
 def per_axis(value: object, rank: int, name: str, least: int = 1) -> tuple[int, ...]:
@@ -22,7 +23,8 @@ def per_axis(value: object, rank: int, name: str, least: int = 1) -> tuple[int, 
 class Window:
     """One spatial axis n: output index o{n}, window index k{n}; `before` and `after` are texts of size expressions.
 
-    The text names the input's size D{n} and the window's size `size` (a number or a name).
+    The text names the input's size D{n} and the window's size `size` (a number or a name). With `ceil` a last window may
+    hang over the end, if it starts inside the input or in front of it.
     """
 
     n: int
@@ -32,6 +34,7 @@ class Window:
     before: str
     after: str
     same: bool = False
+    ceil: bool = False
 
     @property
     def reach(self) -> str:
@@ -42,14 +45,34 @@ class Window:
 
     @property
     def padded(self) -> bool:
-        return (self.before, self.after) != ("0", "0")
+        return self.ceil or (self.before, self.after) != ("0", "0")
 
     @property
     def output(self) -> str:
         """The number of windows."""
         if self.same:
             return f"(D{self.n} + {self.stride - 1})//{self.stride}"
-        return f"(D{self.n} + {self.before} + {self.after} - {self.reach} - 1)//{self.stride} + 1"
+        room = f"D{self.n} + {self.before} + {self.after} - {self.reach} - 1"
+        if self.ceil:
+            return (f"minimum(({room} + {self.stride - 1})//{self.stride}, (D{self.n} + {self.before} - 1)//{self.stride})"
+                    " + 1")
+        return f"({room})//{self.stride} + 1"
+
+    @property
+    def start(self) -> str:
+        """Where the window begins, from the input's first element."""
+        o = f"o{self.n}" if self.stride == 1 else f"{self.stride}*o{self.n}"
+        return o if self.before == "0" else f"({o} - {self.before})"
+
+    def count(self, padding: bool) -> str:
+        """How many elements of the window are in the input (or in its padding too): an i64 expression of o{n}."""
+        d, start = self.dilation, self.start
+        end = f"(D{self.n} + {self.after} - {start}" if padding else f"(D{self.n} - {start}"
+        high = f"minimum({self.size}, {end} + {d - 1})//{d})" if d > 1 else f"minimum({self.size}, {end}))"
+        if padding or self.before == "0":
+            return high
+        low = f"maximum(0, ({d - 1} - {start})//{d})" if d > 1 else f"maximum(0, -{start})"
+        return f"maximum({high} - {low}, 0)"
 
     @property
     def place(self) -> str:
@@ -64,23 +87,27 @@ class Window:
         links = []
         if self.before != "0":
             links.append(f"0 <= {self.place}")
-        if self.after != "0":
+        if self.after != "0" or self.ceil:
             links.append(f"{self.place} < D{self.n}")
         return " and ".join(links)
 
 
-def windows(name: str, sizes: tuple[str, ...], stride: object, padding: object, dilation: object) -> list[Window]:
+def windows(name: str, sizes: tuple[str, ...], stride: object, padding: object, dilation: object,
+            ceil: bool = False) -> list[Window]:
     """The windows of every spatial axis.
 
-    `padding` is a number, one number an axis, one (before, after) pair an axis, "valid", or "same" (outputs =
-    ceil(input / stride); of an odd total the larger half comes after).
+    `padding` is a number, one number an axis, one (before, after) pair an axis, "valid", "causal" (all of it before), or
+    "same" (outputs = ceil(input / stride); of an odd total the larger half comes after, with "same_lower" before).
     """
     rank = len(sizes)
     strides, dilations = per_axis(stride, rank, f"stride of {name}"), per_axis(dilation, rank, f"dilation of {name}")
     found: list[Window] = []
     for n in range(rank):
         s, d = strides[n], dilations[n]
-        if padding == "same":
+        if padding == "causal":
+            found.append(Window(n, sizes[n], s, d, Window(n, sizes[n], s, d, "0", "0").reach, "0", ceil=ceil))
+            continue
+        if padding in SAME:
             reach = Window(n, sizes[n], s, d, "0", "0").reach
             if s == 1:
                 total = reach
@@ -89,24 +116,29 @@ def windows(name: str, sizes: tuple[str, ...], stride: object, padding: object, 
             before, after = f"({total})//2", f"(({total}) - ({total})//2)"
             if total.isdigit():
                 before, after = str(int(total) // 2), str(int(total) - int(total) // 2)
+            if padding == "same_lower":
+                before, after = after, before
             found.append(Window(n, sizes[n], s, d, before, after, same=True))
             continue
-        low, high = _pair(name, padding, n, rank)
-        found.append(Window(n, sizes[n], s, d, str(low), str(high)))
+        low, high = pad_pair(name, padding, n, rank)
+        found.append(Window(n, sizes[n], s, d, str(low), str(high), ceil=ceil))
     return found
 
 
-def _pair(name: str, padding: object, n: int, rank: int) -> tuple[int, int]:
+def pad_pair(name: str, padding: object, n: int, rank: int) -> tuple[int, int]:
+    """Padding before and after spatial axis n, where it is made of numbers."""
     if padding == "valid":
         return 0, 0
     item = padding
     if isinstance(padding, tuple):
         if len(padding) != rank:
-            raise wrong(f"padding of {name} is a number, {rank} numbers, {rank} (before, after) pairs, 'same' or 'valid'")
+            raise wrong(f"padding of {name} is a number, {rank} numbers, {rank} (before, after) pairs, 'same', 'same_lower', "
+                        "'causal' or 'valid'")
         item = padding[n]
     pair = item if isinstance(item, tuple) else (item, item)
     if len(pair) != 2 or any(isinstance(v, bool) or not isinstance(v, int) or v < 0 for v in pair):
-        raise wrong(f"padding of {name} is a number, {rank} numbers, {rank} (before, after) pairs, 'same' or 'valid'")
+        raise wrong(f"padding of {name} is a number, {rank} numbers, {rank} (before, after) pairs, 'same', 'same_lower', "
+                        "'causal' or 'valid'")
     return int(pair[0]), int(pair[1])
 
 

@@ -1,0 +1,91 @@
+"""Imported models as callables: traced once a signature, run on plans of generated kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kernelcat_core.importers.onnx_model import Imported, trace_model
+from kernelcat_core.importers.onnx_model.node import Item
+from kernelcat_core.importers.trace import Array, Value
+from kernelcat_core.ir.graph import Graph
+from kernelcat_core.pipeline.network.plan import Plan
+
+
+@dataclass(frozen=True)
+class _Ready:
+    """A traced and compiled signature: `looked_at` are inputs whose contents it holds for."""
+
+    imported: Imported
+    plan: Plan
+
+    def fits(self, inputs: Mapping[str, Any]) -> bool:
+        return all(n in inputs and np.array_equal(inputs[n], a, equal_nan=a.dtype.kind == "f")
+                   for n, a in self.imported.trace.looked_at.items())
+
+
+class OnnxNetwork:
+    """An ONNX model on generated C kernels. Call it with arrays by input name; gives a dict of outputs.
+
+    Every set of input shapes is traced once; kernels that differ in large sizes only are shared between them. `threads`
+    as for kernelcat.kernel; `opt_level` is the C compiler's.
+    """
+
+    def __init__(self, model: Any, *, threads: int | None = None, opt_level: str = "O3", folder: Path | None = None) -> None:
+        self.model = model
+        self.threads, self.opt_level, self.folder = threads, opt_level, folder
+        self._ready: dict[tuple[Any, ...], list[_Ready]] = {}
+
+    def __call__(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        key = tuple((n, _signature(v)) for n, v in sorted(inputs.items()))
+        for ready in self._ready.get(key, ()):
+            if ready.fits(inputs):
+                return self._run(ready, inputs)
+        imported = trace_model(self.model, inputs, self._evaluate, self.folder)
+        trace = imported.trace
+        names = [trace.named(v) for _, item in imported.outputs for v in _tensors(item)]
+        ready = _Ready(imported, Plan(trace.graph(names), trace.fixed, threads=self.threads, opt_level=self.opt_level))
+        if not trace.volatile:
+            self._ready.setdefault(key, []).append(ready)
+        return self._run(ready, inputs)
+
+    def _evaluate(self, graph: Graph, feeds: Mapping[str, Array]) -> Mapping[str, Array]:
+        return Plan(graph, threads=self.threads, opt_level=self.opt_level).run(feeds)
+
+    def _run(self, ready: _Ready, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        trace = ready.imported.trace
+        arrays = ready.plan.run({t.name: a for t, a in _leaves(ready, inputs)})
+        return {name: _contents(item, trace.named, arrays) for name, item in ready.imported.outputs}
+
+
+def _leaves(ready: _Ready, inputs: Mapping[str, Any]) -> list[tuple[Any, Array]]:
+    trace = ready.imported.trace
+    by_name = {trace_name: a for trace_name, a in ready.imported.bound(inputs)}
+    return [(t, by_name[t.name]) for t in ready.plan.inputs]
+
+
+def _signature(item: Any) -> Any:
+    if item is None:
+        return None
+    if isinstance(item, (list, tuple)):
+        return tuple(_signature(v) for v in item)
+    a = np.asarray(item)
+    return (a.dtype.str, a.shape)
+
+
+def _tensors(item: Item) -> list[Value]:
+    if isinstance(item, list):
+        return [v for x in item for v in _tensors(x)]
+    return [] if item is None else [item]
+
+
+def _contents(item: Item, named: Any, arrays: Mapping[str, Array]) -> Any:
+    if item is None:
+        return None
+    if isinstance(item, list):
+        return [_contents(v, named, arrays) for v in item]
+    return arrays[named(item)]
