@@ -54,7 +54,12 @@ def _located(error: KernelcatError, source: str) -> KernelcatError:
 def _onnx(a: hops.Analysis) -> str:
     from kernelcat_core.importers.onnx_definition import onnx_text
 
-    return onnx_text(a.lowered)
+    try:
+        return onnx_text(a.lowered)
+    except KernelcatError as error:
+        if error.code != "KC-R001":
+            raise
+        return f"# {error.message}\n"  # what ONNX cannot say, the targets may
 
 
 def _tensor(t: Tensor, workload: Mapping[str, int]) -> Report:

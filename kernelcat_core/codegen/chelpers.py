@@ -97,6 +97,33 @@ SUPPORT: dict[str, str] = {
   m.f -= s.f;
   return (kc_f16)(sign | ((m.u - 0x38000000) >> 13));
 }""",
+    # Four-bit integers lie in the low half of a byte.
+    "i4_to_i8": "@Q@ int8_t kc_i4_to_i8(kc_i4 a) { return (int8_t)((uint8_t)a << 4) >> 4; }",
+    "u4_to_u8": "@Q@ uint8_t kc_u4_to_u8(kc_u4 a) { return a & 15; }",
+    "i8_to_i4": "@Q@ kc_i4 kc_i8_to_i4(int8_t a) { return (kc_i4)((int8_t)((uint8_t)a << 4) >> 4); }",
+    "u8_to_u4": "@Q@ kc_u4 kc_u8_to_u4(uint8_t a) { return a & 15; }",
+    # Eight-bit floats (P. Micikevicius et al., "FP8 formats for deep learning", 2022): e4m3 has no infinity, so what is
+    # past 448 is NaN; e5m2 is the upper half of a binary16. Rounding to nearest even in units of the last place.
+    "f8e4m3_to_f32": """@Q@ float kc_f8e4m3_to_f32(kc_f8e4m3 b) {
+  int e = b >> 3 & 15, m = b & 7;
+  float r = e == 0 ? ldexpf((float)m, -9) : (b & 127) == 127 ? NAN : ldexpf((float)(8 + m), e - 10);
+  return b & 128 ? -r : r;
+}""",
+    "f8e5m2_to_f32": """@Q@ float kc_f8e5m2_to_f32(kc_f8e5m2 b) {
+  int e = b >> 2 & 31, m = b & 3;
+  float r = e == 0 ? ldexpf((float)m, -16) : e == 31 ? (m ? NAN : INFINITY) : ldexpf((float)(4 + m), e - 17);
+  return b & 128 ? -r : r;
+}""",
+    **{f"f32_to_{name}": f"""@Q@ kc_{name} kc_f32_to_{name}(float a) {{
+  float x = fabsf(a);
+  int e = 0, sign = copysignf(1, a) < 0 ? 128 : 0;
+  if (!(x <= 3.4e38f)) return (kc_{name})(sign | (x != x ? 127 : {infinity}));
+  if (x == 0) return (kc_{name})sign;
+  frexpf(x, &e);
+  e = e - 1 < {least} ? {least} : e - 1;
+  int code = ((e - ({least})) << {mantissa}) + (int)rintf(ldexpf(x, {mantissa} - e));
+  return (kc_{name})(sign | (code > {greatest} || x > 1e6f ? {infinity} : code));
+}}""" for name, mantissa, least, greatest, infinity in (("f8e4m3", 3, -6, 126, 127), ("f8e5m2", 2, -14, 123, 124))},
     "bf16_to_f32": """@Q@ float kc_bf16_to_f32(kc_bf16 h) {
   union { uint32_t u; float f; } r = { (uint32_t)h << 16 };
   return r.f;

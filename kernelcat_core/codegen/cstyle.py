@@ -17,7 +17,7 @@ from types import MappingProxyType
 import numpy as np
 
 from kernelcat_core.codegen.chelpers import SUPPORT
-from kernelcat_core.dtypes import STORAGE_ONLY, DType
+from kernelcat_core.dtypes import I4, I8, U4, U8, DType
 from kernelcat_core.errors import KernelcatError
 from kernelcat_core.ir.expr import Const, Expr, Load, Op, Size, Var
 
@@ -27,6 +27,9 @@ C_TYPES: Mapping[str, str] = MappingProxyType({
     "f64": "double", "f32": "float", "f16": "kc_f16", "bf16": "kc_bf16", "i8": "int8_t", "i16": "int16_t",
     "i32": "int32_t", "i64": "int64_t", "u8": "uint8_t", "u16": "uint16_t", "u32": "uint32_t", "u64": "uint64_t",
     "bool": "bool"})
+STORAGE_TYPES: Mapping[str, str] = MappingProxyType({
+    "f8e4m3": "kc_f8e4m3", "f8e5m2": "kc_f8e5m2", "i4": "kc_i4", "u4": "kc_u4"})
+"""Types that are only kept in memory, one byte an element, where a dialect's prelude defines them."""
 
 _RESERVED = frozenset(
     [
@@ -62,13 +65,13 @@ class Dialect:
 
     def type(self, dtype: DType) -> str:
         """The type of a value in a register; KC-R001 where the language has none."""
-        if dtype in STORAGE_ONLY or dtype.name not in self.types:
+        if dtype.name not in self.types:
             raise KernelcatError("KC-R001", f"{self.name} has no arithmetic or storage for {dtype}",
                                  hint="cast the input to a wider type first")
         return self.types[dtype.name]
 
 
-C = Dialect()
+C = Dialect(types=MappingProxyType({**C_TYPES, **STORAGE_TYPES}))
 
 # Operators: C text and precedence level (a C++ compiler reads them alike).
 _INFIX: dict[str, tuple[str, int]] = {
@@ -126,7 +129,7 @@ def literal(value: bool | int | float, dtype: DType, dialect: Dialect = C) -> st
 
 
 def _float_literal(v: float, dtype: DType, dialect: Dialect) -> str:
-    if dtype.bits == 16:
+    if dtype.bits <= 16:
         return dialect.casts.get(f"f32>{dtype}", f"kc_f32_to_{dtype}({{0}})").format(_float_literal(v, _F32, dialect))
     double = dtype.name == "f64"
     if math.isnan(v) or math.isinf(v):
@@ -234,7 +237,13 @@ def cast_template(source: DType, to: DType, dialect: Dialect = C) -> str:
     dialect.type(source), dialect.type(to)
     if source == to:
         return "{0}"
-    half, target_half = (t.is_float and t.bits == 16 for t in (source, to))
+    if source in (I4, U4):
+        wide = I8 if source == I4 else U8
+        return cast_template(wide, to, dialect).replace("{0}", f"kc_{source}_to_{wide}({{0}})")
+    if to in (I4, U4) and not source.is_float:
+        wide = I8 if to == I4 else U8
+        return f"kc_{wide}_to_{to}({cast_template(source, wide, dialect)})"
+    half, target_half = (t.is_float and t.bits <= 16 for t in (source, to))
     if half and to.name != "f32":
         return cast_template(_F32, to, dialect).replace("{0}", f"kc_{source}_to_f32({{0}})")
     if target_half and source.name != "f32":

@@ -17,6 +17,7 @@ from kernelcat_core.codegen.dma_ast import (
 )
 from kernelcat_core.codegen.dma_context import Context
 from kernelcat_core.dtypes import DType
+from kernelcat_core.errors import KernelcatError
 from kernelcat_core.ir.expr import ONE, ZERO, Const, Expr, Load, Op, Var, add, loads, op, substitute
 from kernelcat_core.ir.tile import Copy, Store, lane_stride
 
@@ -101,6 +102,9 @@ def _gather(ctx: Context, s: Copy) -> list[Stmt]:
 
 def lower_store(ctx: Context, s: Store) -> list[Stmt]:
     tensor = next(t for t in ctx.program.writes if t.name == s.tensor)
+    if s.combine is not None:
+        raise KernelcatError("KC-R001", f"{s.tensor}: an element in global memory cannot be renewed",
+                             hint="choose another target")
     before: list[Stmt] = []
     if not s.lanes:
         body = _store_one(ctx, s, tensor.dtype)

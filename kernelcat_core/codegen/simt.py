@@ -30,7 +30,20 @@ from kernelcat_core.codegen.simt_ast import (
 from kernelcat_core.codegen.simt_layout import Layout, div, rem
 from kernelcat_core.dtypes import BF16, BOOL, F16, F32, I64
 from kernelcat_core.errors import KernelcatError
-from kernelcat_core.ir.expr import Const, Expr, Load, Op, Var, cast, conjunction, index, loads, op, transform
+from kernelcat_core.ir.expr import (
+    Const,
+    Expr,
+    Load,
+    Op,
+    Var,
+    cast,
+    conjunction,
+    index,
+    loads,
+    op,
+    substitute,
+    transform,
+)
 from kernelcat_core.ir.tile import (
     Copy,
     For,
@@ -453,6 +466,8 @@ class Lowering:
             case Store():
                 value = self.read(s.value, at, lanes)
                 place = Load(s.tensor, (self.read(s.offset, at, lanes),), value.dtype)
+                if s.combine is not None:
+                    value = substitute(s.combine, {"a0": place, "b0": value})
                 where = None if s.where is None else self.read(s.where, at, lanes)
                 if not lanes:  # every thread holds a rank-0 value: one of them stores it
                     where = conjunction(op("eq", self.thread, index(0)), where)

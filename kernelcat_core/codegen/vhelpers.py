@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 
-from kernelcat_core.codegen.cstyle import Dialect, Speller, support_text
+from kernelcat_core.codegen.cstyle import C, Speller, support_text
 from kernelcat_core.codegen.vmath import MATH
 from kernelcat_core.codegen.vtypes import STORAGE, VectorClass, type_definitions
 from kernelcat_core.dtypes import BOOL, DTYPES, DType
 from kernelcat_core.ir.expr import OPS, Expr, Load, Op, Size, Var
 
-SCALAR = Dialect(qualifier="static inline")
+SCALAR = replace(C, qualifier="static inline")
 
 # @V@ vector, @T@ element in memory, @M@ mask of the class, @I@ integers as wide as @T@, @p@ prefix, @L@ lanes, @w@ class.
 TEMPLATES: dict[str, str] = {
@@ -198,7 +199,7 @@ def _conversion(vc: VectorClass, source: DType, to: DType) -> str:
 
 
 def _fill(template: str, vc: VectorClass, dtype: DType) -> str:
-    bits = 8 * vc.width if dtype.kind == "b" else dtype.bits
+    bits = 8 * vc.width if dtype.kind == "b" else 8 * dtype.itemsize
     same = bits == 8 * vc.width
     words = {"V": vc.type(dtype), "T": STORAGE[dtype.name], "M": vc.mask, "I": f"v{vc.width}i{bits}", "p": vc.prefix,
              "p0": f"v{vc.width}", "L": vc.lanes, "S": f"int{bits}_t", "E": f"int{8 * vc.width}_t",

@@ -476,15 +476,30 @@ class _Body:
         position = f"({self.c} + l)"
         guard = f"if ({self.at(s.where, position)}) " if s.where is not None else ""
         element = f"{name}[l] != 0" if dtype.kind == "b" else f"{name}[l]"
-        slow = f"for (int l = 0; l < {self.limit}; l++) {guard}{tensor}[{self.at(s.offset, position)}] = {element};"
+        place = f"{tensor}[{self.at(s.offset, position)}]"
+        if s.combine is not None:
+            element = renewed(self.ctx, s.combine, place, f"({element})" if dtype.kind == "b" else element)
+        slow = f"for (int l = 0; l < {self.limit}; l++) {guard}{place} = {element};"
         if checked is None or checked[0] != ONE:
             return [*lines, slow]
-        fast = self._stored(tensor, s, dtype, name)
+        fast = self._stored(tensor, s, dtype, name) if s.combine is None else self._renewed(tensor, s, dtype, name)
         if not checked[1]:
             return [*lines, fast]
         if s.where is not None and self.lane not in variables(s.where) and not _has_quotient(s.offset, self.lane):
             return [*lines, f"{guard}{fast}"]
         return [*lines, f"if ({' && '.join(checked[1])}) {fast}", f"else {slow}"]
+
+    def _renewed(self, tensor: str, s: Store, dtype: DType, name: str) -> str:
+        """The elements of a whole vector, read, combined and written back."""
+        assert s.combine is not None
+        pointer = f"{tensor} + {self.at(s.offset, self.c)}"
+        texts = {"a0": self.load(dtype, pointer), "b0": name}
+        speller = VectorSpeller(self.vc, "lane", "0", lambda n: texts[n.tensor], self.ctx.scalar)
+        at = (Var("lane"),)
+        value = speller.vector(substitute(s.combine, {n: Load(n, at, dtype) for n in texts}))
+        if self.tail:
+            return f"{self.vc.prefix}_storen_{dtype}({pointer}, {value}, left);"
+        return f"{self.vc.prefix}_store_{dtype}({pointer}, {value});"
 
     def _stored(self, tensor: str, s: Store, dtype: DType, name: str) -> str:
         pointer = f"{tensor} + {self.at(s.offset, self.c)}"
@@ -532,8 +547,21 @@ def scalar_statement(ctx: Context, s: Stmt) -> list[str]:
             return ["{", *lines, *(f"  {n} = step{k};" for k, n in enumerate(names)), "}"]
         case Store():
             guard = "" if s.where is None else f"if ({text(s.where)}) "
-            return [f"{guard}{ctx.names.get('tensor', s.tensor)}[{text(s.offset)}] = {text(s.value)};"]
+            place = f"{ctx.names.get('tensor', s.tensor)}[{text(s.offset)}]"
+            value = text(s.value) if s.combine is None else renewed(ctx, s.combine, place, text(s.value, 15))
+            return [f"{guard}{place} = {value};"]
     raise AssertionError(f"not a uniform statement: {s}")
+
+
+def renewed(ctx: Context, combine: Expr, old: str, value: str) -> str:
+    """The C text of a store's `combine` for one element."""
+    def leaf(e: Load | Var | Size) -> str:
+        if isinstance(e, Var) and e.name in ("a0", "b0"):
+            text = old if e.name == "a0" else value
+            return f"({text} != 0)" if e.dtype.kind == "b" and e.name == "a0" else text
+        return ctx.leaf(e)
+
+    return Speller(C, leaf).text(combine)
 
 
 def array(t: Tile, ctx: Context) -> str:

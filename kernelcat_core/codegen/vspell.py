@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from kernelcat_core.codegen.cstyle import Speller, literal
 from kernelcat_core.codegen.vtypes import VectorClass
-from kernelcat_core.dtypes import F32, I64, DType
+from kernelcat_core.dtypes import F32, I4, I64, U4, DType
 from kernelcat_core.ir.expr import Const, Expr, Load, Op, Var, children
 
 _INFIX = {"add": ("+", 12), "sub": ("-", 12), "mul": ("*", 13), "div": ("/", 13), "and_bits": ("&", 8), "or_bits": ("|", 6),
@@ -119,7 +119,9 @@ class VectorSpeller:
         return text if source == to else self._converted(text, source, to)[0]
 
     def _converted(self, text: str, source: DType, to: DType) -> tuple[str, int]:
-        half, target_half = (t.is_float and t.bits == 16 for t in (source, to))
+        if source in (I4, U4) or to in (I4, U4):
+            return f"{self.vc.prefix}_{source}_to_{to}({text})", 15
+        half, target_half = (t.is_float and t.bits <= 16 for t in (source, to))
         if half and to != F32:
             return self._convert(f"{self.vc.prefix}_{source}_to_f32({text})", F32, to)
         if target_half and source != F32:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kernelcat_core.dtypes import DType
+from kernelcat_core.codegen.cstyle import STORAGE_TYPES
+from kernelcat_core.dtypes import DTYPES, DType
 
 # Element types in memory. A bool is a byte that holds 0 or 1.
 STORAGE = {"f64": "double", "f32": "float", "f16": "kc_f16", "bf16": "kc_bf16", "i8": "int8_t", "i16": "int16_t",
            "i32": "int32_t", "i64": "int64_t", "u8": "uint8_t", "u16": "uint16_t", "u32": "uint32_t", "u64": "uint64_t",
-           "bool": "uint8_t"}
+           "bool": "uint8_t", **STORAGE_TYPES}
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ def type_definitions(classes: set[int]) -> str:
     for w in sorted(classes):
         lines.append(f"enum {{ L{w} = KC_BYTES / {w} }};")
         for name, c in STORAGE.items():
-            size = 1 if name == "bool" else int("".join(ch for ch in name if ch.isdigit())) // 8
+            size = DTYPES[name].itemsize
             if size <= w and name != "bool":
                 lines.append(f"typedef {c} v{w}{name} __attribute__((vector_size({size} * L{w})));")
         lines.append(f"typedef v{w}i{8 * w} v{w}m;")

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from kernelcat_core.formula.indexing import Guard
-from kernelcat_core.formula.polynomial import Polynomial
 from kernelcat_core.ir.expr import Expr, Var, conjunction
+from kernelcat_core.ir.polynomial import Polynomial
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kernelcat_core.dtypes import BF16, BOOL, DTYPES, F16, F32, I64, STORAGE_ONLY, DType
 from kernelcat_core.errors import KernelcatError, Span
-from kernelcat_core.formula import elementwise, functions, ordered, polynomial, reducers
+from kernelcat_core.formula import elementwise, functions, ordered, reducers
 from kernelcat_core.formula.context import EMPTY, Context, Index
 from kernelcat_core.formula.indexing import exact, guard, holds, index_expression
 from kernelcat_core.formula.operators.definition import REGISTRY
@@ -26,7 +26,19 @@ from kernelcat_core.formula.syntax import (
     Text,
     Unary,
 )
-from kernelcat_core.formula.values import Value, at, convert, free_indices, literal, strong, to_bool, type_error, widen
+from kernelcat_core.formula.values import (
+    Value,
+    arrived,
+    at,
+    convert,
+    free_indices,
+    literal,
+    strong,
+    to_bool,
+    type_error,
+    widen,
+)
+from kernelcat_core.ir import polynomial
 from kernelcat_core.ir.expr import (
     ZERO,
     Const,
@@ -48,7 +60,13 @@ if TYPE_CHECKING:
 
 
 def evaluate(node: Node, low: Lowering, c: Context) -> Value:
-    """The value of a node. Raises KernelcatError with a span in the text of `low`."""
+    """The value of a node, in a type that computes. Raises KernelcatError with a span in the text of `low`."""
+    value = stored(node, low, c)
+    return Value(arrived(value.expr), value.axes) if value.dtype in STORAGE_ONLY else value
+
+
+def stored(node: Node, low: Lowering, c: Context) -> Value:
+    """The same for what is assigned as it is: a cast to a storage type keeps that type."""
     value = _evaluate(node, low, c)
     if low.builder.heavy(value.expr):
         return hoist(value, low, c, low.label)
@@ -169,8 +187,6 @@ def arguments(node: Call, arity: int) -> tuple[Node, ...]:
 def _cast(node: Call, low: Lowering, c: Context) -> Value:
     (inner,) = arguments(node, 1)
     dtype = DTYPES[node.name]
-    if dtype in STORAGE_ONLY:
-        raise type_error(f"{dtype} is a storage type: nothing computes in it", node.span, "cast to f16, f32 or i8")
     v = reduce(inner, low, c, dtype) if isinstance(inner, Reduce) else evaluate(inner, low, c)
     if isinstance(v.literal, float) and not dtype.is_float:
         value = v.literal

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Mapping
 
 from kernelcat_core.errors import KernelcatError
-from kernelcat_core.formula import polynomial as poly
-from kernelcat_core.formula.polynomial import Polynomial, Ranges
 from kernelcat_core.formula.syntax import Binary, Call, Compare, Name, Node, Number, Unary
+from kernelcat_core.ir import polynomial as poly
 from kernelcat_core.ir.expr import Const, Expr, Var, index, op, walk
+from kernelcat_core.ir.polynomial import Polynomial, Ranges
 
 _ARITHMETIC = {"+": "add", "-": "sub", "*": "mul", "//": "floordiv", "%": "mod"}
 _FLIPPED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}

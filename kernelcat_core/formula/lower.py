@@ -13,13 +13,12 @@ from typing import Any, NamedTuple
 from kernelcat_core.dtypes import BF16, F16, F32, DType
 from kernelcat_core.errors import KernelcatError, Span
 from kernelcat_core.formula import limits
-from kernelcat_core.formula import polynomial as poly
 from kernelcat_core.formula.arguments import Bound, bind
 from kernelcat_core.formula.builder import Builder
 from kernelcat_core.formula.collect import Collector
 from kernelcat_core.formula.context import EMPTY, Context, Index
 from kernelcat_core.formula.elementwise import binary
-from kernelcat_core.formula.evaluate import evaluate, fold, free_index, shared
+from kernelcat_core.formula.evaluate import evaluate, fold, free_index, shared, stored
 from kernelcat_core.formula.hints import complete
 from kernelcat_core.formula.indexing import index_expression
 from kernelcat_core.formula.operators.definition import REGISTRY, Operator, Tensor
@@ -31,6 +30,7 @@ from kernelcat_core.formula.sizes import Requirement, Sizes
 from kernelcat_core.formula.slicing import sliced
 from kernelcat_core.formula.syntax import Assign, Call, Declaration, Formula, Name, Node, Subscript
 from kernelcat_core.formula.values import Value, at, convert, free_indices, rename_axes, strong
+from kernelcat_core.ir import polynomial as poly
 from kernelcat_core.ir.expr import Const, Expr, Load, Size, Var, index, sizes, sub, transform
 from kernelcat_core.ir.expr import evaluate as number_of
 from kernelcat_core.ir.graph import Axis, Graph
@@ -132,7 +132,7 @@ class Lowering:
         indices = {n: Index(k, ranges.get(k)) for n, k in keys.items()}
         over = {n: Index(n, ranges[n]) for n in free}
         c = Context({**indices, **over}, ranges, collector.keys, known)
-        value = strong(evaluate(s.value, self, c))
+        value = strong(stored(s.value, self, c))
         if value.rank:
             if over:
                 raise KernelcatError("KC-F014", "a tensor stands where += needs an element", span=s.value.span,
@@ -308,7 +308,7 @@ class Lowering:
                 self._match(s)
                 continue
             if outer.indices and s.subscripts is None:
-                value = evaluate(s.value, self, outer)
+                value = stored(s.value, self, outer)
             else:
                 value = self.statement(s)
             if s is not assigns[-1] and s.name is not None:

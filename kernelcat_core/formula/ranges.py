@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kernelcat_core.errors import KernelcatError, Span
-from kernelcat_core.formula import polynomial as poly
 from kernelcat_core.formula.indexing import exact
-from kernelcat_core.formula.polynomial import Polynomial
 from kernelcat_core.formula.sizes import INFERRED, Sizes
+from kernelcat_core.ir import polynomial as poly
 from kernelcat_core.ir.expr import Expr, Size, Var, evaluate, index, op, walk
+from kernelcat_core.ir.polynomial import Polynomial
 from kernelcat_core.ir.printer import print_expr
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from kernelcat_core.errors import KernelcatError, Span
-from kernelcat_core.formula import polynomial as poly
+from kernelcat_core.ir import polynomial as poly
 from kernelcat_core.ir.expr import Const, Expr, Size, evaluate, index, sizes, transform
 
 DECLARED, INFERRED = 0, 1

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kernelcat_core.errors import KernelcatError
-from kernelcat_core.formula import polynomial as poly
 from kernelcat_core.formula.context import Context
 from kernelcat_core.formula.indexing import index_expression
 from kernelcat_core.formula.syntax import Node, Slice, Subscript
 from kernelcat_core.formula.values import Value, at
+from kernelcat_core.ir import polynomial as poly
 from kernelcat_core.ir.expr import ZERO, Const, Expr, Var, add, index, mul, op, sub
 from kernelcat_core.ir.graph import Axis
 

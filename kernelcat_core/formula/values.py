@@ -109,10 +109,10 @@ def to_bool(v: Value) -> Expr:
     return op("ne", v.expr, Const(0.0 if v.dtype.is_float else 0, v.dtype))
 
 
-def arrived(load: Load) -> Expr:
-    """A load as a value: storage-only types become the type they compute in."""
-    target = _ARRIVES_AS.get(load.dtype)
-    return load if target is None else cast(load, target)
+def arrived(e: Expr) -> Expr:
+    """A load or a cast as a value: storage-only types become the type they compute in."""
+    target = _ARRIVES_AS.get(e.dtype)
+    return e if target is None else cast(e, target)
 
 
 _WIDENS = frozenset({"add", "sub", "mul", "div", "neg", "pow", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p",

@@ -170,7 +170,7 @@ class Trace:
         """The tensor name of a value, which becomes an input of the graph when only the host knows it."""
         if value.constant is None:
             return value.name
-        array = np.ascontiguousarray(value.constant)
+        array = np.asarray(value.constant, order="C")
         digest = hashlib.sha256(f"{array.dtype}{array.shape}".encode() + array.tobytes()).hexdigest()
         if digest not in self.constants:
             name = self._fresh(f"c{digest[:8]}_")

@@ -160,7 +160,10 @@ class Evaluation:
         if 0 in shape:
             return np.empty(shape, tensor.dtype)
         base = tensor.reshape(-1)[offset // tensor.itemsize :]
-        return np.lib.stride_tricks.as_strided(base, shape, strides, writeable=False)
+        if tensor.dtype.isbuiltin == 1:
+            return np.lib.stride_tricks.as_strided(base, shape, strides, writeable=False)
+        words = base.view(f"u{tensor.itemsize}")  # NumPy strides its own types only
+        return np.lib.stride_tricks.as_strided(words, shape, strides, writeable=False).view(tensor.dtype)
 
     def _gather(self, e: Load, tensor: Array, inside: Array | None) -> Array:
         flat: Array = np.zeros((), np.int64)

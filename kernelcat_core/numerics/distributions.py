@@ -16,7 +16,7 @@ from kernelcat_core.errors import KernelcatError
 from kernelcat_core.ir import expr as ex
 from kernelcat_core.ir.evaluation import Array
 from kernelcat_core.ir.expr import Expr, Load, Op
-from kernelcat_core.ir.graph import Graph, Tensor, expressions
+from kernelcat_core.ir.graph import Graph, Scatter, Tensor, expressions
 
 Draw = Callable[[np.random.Generator, tuple[int, ...], DType], Array]
 
@@ -151,11 +151,18 @@ def _nodes(graph: Graph) -> Iterator[Expr]:
 def _positions(graph: Graph, sizes: Mapping[str, int]) -> dict[str, int]:
     """Inputs that appear in subscripts -> the smallest size of the axes that they select from."""
     found: dict[str, int] = {}
-    for load in (n for n in _nodes(graph) if isinstance(n, Load)):
-        for dimension, index in enumerate(load.index):
-            for inner in ex.loads(index):
-                size = ex.evaluate(graph.tensors[load.tensor].shape[dimension], sizes)
+
+    def see(index: tuple[Expr, ...], shape: tuple[Expr, ...]) -> None:
+        for e, extent in zip(index, shape, strict=True):
+            for inner in ex.loads(e):
+                size = ex.evaluate(extent, sizes)
                 found[inner.tensor] = min(size, found.get(inner.tensor, size))
+
+    for load in (n for n in _nodes(graph) if isinstance(n, Load)):
+        see(load.index, graph.tensors[load.tensor].shape)
+    for node in graph.nodes:
+        if isinstance(node, Scatter):
+            see(node.index, node.output.shape)
     return found
 
 

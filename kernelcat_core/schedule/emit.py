@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kernelcat_core.dtypes import F32, DType
+from kernelcat_core.dtypes import F32, STORAGE_ONLY, DType
 from kernelcat_core.ir.expr import Const, Expr, Load, Op, Var, cast, substitute, transform, variables, walk
 from kernelcat_core.ir.graph import Axis, Graph, Monoid, Tensor
 from kernelcat_core.ir.tile import Copy, For, If, Lane, Let, Map, Reduce, Scope, Stmt, Store, Tile, TileProgram, Wait
@@ -36,6 +36,8 @@ def widen(e: Expr) -> Expr:
         return Const(e.value, F32)
     if isinstance(e, Op):
         args = tuple(widen(a) for a in e.args)
+        if e.name == "cast" and e.dtype in STORAGE_ONLY:  # a rounding that the formula asks for
+            return Op("cast", (cast(args[0], e.dtype),), F32)
         return cast(args[0], F32) if e.name == "cast" else Op(e.name, args, F32)
     return cast(e, F32)
 
@@ -165,9 +167,10 @@ class Emitter:
     def reduce(self, tiles: tuple[Tile, ...], monoid: Monoid, lanes: tuple[Lane, ...], elements: tuple[Expr, ...]) -> None:
         self.put(Reduce(tuple(t.name for t in tiles), widen_monoid(monoid), lanes, lanes[-1].name, elements))
 
-    def store(self, tensor: Tensor, offset: Expr, lanes: tuple[Lane, ...], value: Expr, where: Expr | None = None) -> None:
+    def store(self, tensor: Tensor, offset: Expr, lanes: tuple[Lane, ...], value: Expr, where: Expr | None = None,
+              combine: Expr | None = None) -> None:
         self.writes.setdefault(tensor.name, tensor)
-        self.put(Store(tensor.name, offset, lanes, cast(value, tensor.dtype), where))
+        self.put(Store(tensor.name, offset, lanes, cast(value, tensor.dtype), where, combine))
 
     def program(self) -> TileProgram:
         """The finished program."""

@@ -11,7 +11,7 @@ from kernelcat_core.ir.tile import TileModule, TileProgram
 from kernelcat_core.schedule.kernel import Kernel
 from kernelcat_core.schedule.knobs import Config, Knob, SearchSpace
 from kernelcat_core.schedule.partition import Partition, partition
-from kernelcat_core.schedule.rules import column, contraction, row, select, whole
+from kernelcat_core.schedule.rules import column, contraction, row, scan, scatter, select, whole
 from kernelcat_core.target import ExecutionModel, Target
 
 # Elements a statement works on at once: what fills vector registers, a block of threads, an on-chip buffer.
@@ -114,6 +114,10 @@ def _lower_kernel(kernel: Kernel, graph: Graph, values: dict[str, int], target: 
         return whole.lower(kernel, graph, values["lanes"], values["parts"])
     if kernel.kernel_class == "row":
         return [row.lower(kernel, graph, values["lanes"], values.get("resident", 0))], []
+    if kernel.kernel_class == "scan":
+        return [scan.lower(kernel, graph, values["lanes"], target)], []
+    if kernel.kernel_class == "scatter":
+        return scatter.lower(kernel, graph, values["lanes"], target), []
     rule = {"column": column.lower, "elementwise": column.lower, "select": select.lower}
     program = rule[kernel.kernel_class](kernel, graph, values["lanes"])
     return [program], []

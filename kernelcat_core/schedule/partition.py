@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from kernelcat_core.ir.expr import ONE, Load, Var, coefficient, loads
-from kernelcat_core.ir.graph import Compute, Graph, Primitive, Select, expressions, reads
+from kernelcat_core.ir.graph import Compute, Graph, Primitive, Scan, Scatter, Select, expressions, reads
 from kernelcat_core.schedule.affine import constant, flatten, same
 from kernelcat_core.schedule.inline import inline, squeeze
 from kernelcat_core.schedule.kernel import Kernel, KernelClass
@@ -44,7 +44,7 @@ def partition(graph: Graph, fuse: bool = True) -> Partition:
 
 def _start(node: Primitive, graph: Graph) -> _Group:
     every = tuple(range(len(node.axes)))
-    if isinstance(node, Select):
+    if not isinstance(node, Compute):
         return _Group([node], [every], sealed=True, names={node.output.name})
     is_contraction = contraction.match(node, graph) is not None
     return _Group([node], [every], is_contraction, sealed=node.monoid is None, names={node.output.name})
@@ -125,8 +125,13 @@ def _kernel(number: int, group: _Group, groups: list[_Group], graph: Graph) -> K
 
 
 def _classify(group: _Group, graph: Graph) -> KernelClass:
-    if isinstance(group.nodes[0], Select):
-        return "select"
+    match group.nodes[0]:
+        case Select():
+            return "select"
+        case Scan():
+            return "scan"
+        case Scatter():
+            return "scatter"
     if group.contraction:
         return "contraction"
     nodes = [n for n in group.nodes if isinstance(n, Compute)]

@@ -9,7 +9,7 @@ from kernelcat_core.backends.ascendc.host import host_text, tiling_text
 from kernelcat_core.backends.ascendc.instructions import TABLE
 from kernelcat_core.backends.ascendc.limits import MEMORY_910B
 from kernelcat_core.backends.ascendc.names import Operator, Paths, operators
-from kernelcat_core.backends.ascendc.spell import DIALECT, STORAGE, Names
+from kernelcat_core.backends.ascendc.spell import DIALECT, Names, storage
 from kernelcat_core.backends.ascendc.statements import FUNCTIONS, Statements, queue_name
 from kernelcat_core.codegen.cstyle import support_text
 from kernelcat_core.codegen.dma import lower
@@ -99,7 +99,7 @@ def _init(p: DmaProgram, names: Names) -> Iterator[str]:
     for s in p.sizes:
         yield f"        this->{names.of(s)} = {names.of(s)};"
     for t in (*p.reads, *p.writes):
-        kind = STORAGE[t.dtype.name]
+        kind = storage(t.dtype)
         yield (
             f"        {names.tensor(t.name)}.SetGlobalBuffer(reinterpret_cast<__gm__ {kind} *>({names.of(t.name)}), "
             f"{names.text(product(t.shape))});"
@@ -121,7 +121,7 @@ def _process(p: DmaProgram, names: Names, body: list[str]) -> Iterator[str]:
     yield "    __aicore__ inline void Process() {"
     for b in p.buffers:
         if b.role == "calc":
-            kind = STORAGE[b.dtype.name]
+            kind = storage(b.dtype)
             yield f"        LocalTensor<{kind}> {names.of(b.name)} = {names.of(b.name + '_buffer')}.Get<{kind}>();"
     yield f"        const int64_t cells = {names.text(product([a.size for a in p.grid]))};"
     yield "        for (int64_t cell = GetBlockIdx(); cell < cells; cell += GetBlockNum()) {"
@@ -152,7 +152,7 @@ def _members(p: DmaProgram, names: Names) -> Iterator[str]:
             seen.add(queue)
             yield f"    TQue<TPosition::{'VECIN' if b.role == 'in' else 'VECOUT'}, 1> {queue_name(queue, names)};"
     for t in (*p.reads, *p.writes):
-        yield f"    GlobalTensor<{STORAGE[t.dtype.name]}> {names.tensor(t.name)};"
+        yield f"    GlobalTensor<{storage(t.dtype)}> {names.tensor(t.name)};"
     if p.sizes:
         yield f"    int64_t {', '.join(names.of(s) for s in p.sizes)};"
 

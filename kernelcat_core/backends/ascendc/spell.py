@@ -8,12 +8,21 @@ from types import MappingProxyType
 from kernelcat_core.codegen.cstyle import C_TYPES, Dialect, Speller, identifier
 from kernelcat_core.codegen.dma_ast import Buffer, DmaProgram, View
 from kernelcat_core.dtypes import DType
+from kernelcat_core.errors import KernelcatError
 from kernelcat_core.ir.expr import ZERO, Const, Expr, Load, Op, Size, Var, transform
 
 # bool tensors are bytes of 0 and 1 wherever they lie in memory.
 STORAGE: Mapping[str, str] = MappingProxyType(
     {**C_TYPES, "f16": "half", "bf16": "bfloat16_t", "bool": "uint8_t"}
 )
+
+
+def storage(dtype: DType) -> str:
+    """The type of an element in memory. Raises KC-R001 for one that Ascend C vector instructions do not move."""
+    if dtype.name not in STORAGE:
+        raise KernelcatError("KC-R001", f"Ascend C kernels have no storage for {dtype}", hint="cast the input to a wider type first")
+    return STORAGE[dtype.name]
+
 
 # Names of the API that a formula's own names must not hide.
 _API = frozenset(
@@ -178,8 +187,8 @@ class Names:
     def typed(self, buffer: str, dtype: DType) -> str:
         """The LocalTensor of a buffer, read as `dtype`."""
         name = self.of(buffer)
-        same = STORAGE[self.buffers[buffer].dtype.name] == STORAGE[dtype.name]
-        return name if same else f"{name}.ReinterpretCast<{STORAGE[dtype.name]}>()"
+        same = storage(self.buffers[buffer].dtype) == storage(dtype)
+        return name if same else f"{name}.ReinterpretCast<{storage(dtype)}>()"
 
     def view(self, v: View) -> str:
         """A vector operand."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kernelcat_core.backends.ascendc.instructions import TABLE
-from kernelcat_core.backends.ascendc.spell import DIALECT, STORAGE, Names
+from kernelcat_core.backends.ascendc.spell import DIALECT, Names, storage
 from kernelcat_core.codegen.dma_ast import (
     Assign,
     Block,
@@ -115,7 +115,7 @@ class Statements:
         name, queue, kind = (
             self.names.of(s.buffer),
             queue_name(b.queue or b.name, self.names),
-            STORAGE[b.dtype.name],
+            storage(b.dtype),
         )
         return {
             "alloc": f"LocalTensor<{kind}> {name} = {queue}.AllocTensor<{kind}>();",

@@ -42,3 +42,5 @@
 #define KC_INLINE static inline __attribute__((always_inline, unused))
 typedef uint16_t kc_f16;
 typedef uint16_t kc_bf16;
+typedef uint8_t kc_f8e4m3, kc_f8e5m2, kc_u4; /* kept in memory only */
+typedef int8_t kc_i4;

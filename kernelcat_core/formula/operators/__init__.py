@@ -6,19 +6,37 @@ from kernelcat_core.formula.operators import (
     activations,
     adaptive,
     attention,
+    blocks,
     convolution,
     layout,
     normalisation,
+    padding,
     points,
     pooling,
     products,
     reductions,
+    resize,
     softmax,
     transposed,
 )
 from kernelcat_core.formula.operators.definition import REGISTRY, OnnxNode, Operator, Tensor
 
-FAMILIES = (activations, adaptive, attention, convolution, layout, normalisation, points, pooling, products, reductions, softmax,
-            transposed)
+FAMILIES = (
+    activations,
+    adaptive,
+    attention,
+    blocks,
+    convolution,
+    layout,
+    normalisation,
+    padding,
+    points,
+    pooling,
+    products,
+    reductions,
+    resize,
+    softmax,
+    transposed,
+)
 
 __all__ = ["FAMILIES", "REGISTRY", "OnnxNode", "Operator", "Tensor"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kernelcat_core.formula.operators.axes import letters, normalised, subscripted
-from kernelcat_core.formula.operators.definition import Scalar, Tensor, operator, wrong
+from kernelcat_core.formula.operators.definition import OnnxNode, Scalar, Tensor, operator, wrong
 
 _MODES = ("constant", "reflect", "edge", "wrap", "symmetric")
 _ALIASES = {"replicate": "edge", "circular": "wrap"}
@@ -32,7 +32,9 @@ def _place(mode: str, index: str, size: str) -> str:
 
 @operator("pad", group="layout",
           summary="elements before and after each axis: constant, reflect, edge, wrap or symmetric; negative pads crop",
-          example="pad(X, ((1, 1), (0, 2)))", renames={"input": "x", "pad_width": "pads", "constant_values": "value"})
+          example="pad(X, ((1, 1), (0, 2)))", renames={"input": "x", "pad_width": "pads", "constant_values": "value"},
+          onnx=OnnxNode("Pad", ("x",), lambda a: {"pads": [p[k] for k in (0, 1) for p in a["pads"]], "mode": a["mode"]},
+                        applies=lambda a: a["value"] == 0 and a["mode"] in ("constant", "edge", "wrap")))
 def pad(x: Tensor, pads: tuple[tuple[int, int], ...], value: Scalar = 0, mode: str = "constant") -> str:
     pairs = _pairs(x, pads)
     mode = _ALIASES.get(mode, mode)
@@ -54,7 +56,8 @@ def pad(x: Tensor, pads: tuple[tuple[int, int], ...], value: Scalar = 0, mode: s
 
 
 @operator("center_crop_pad", group="layout", summary="axes cut or filled with 0 on both sides to given sizes",
-          example="center_crop_pad(X, (6, 30))", aliases="CenterCropPad", renames={"input": "x"})
+          example="center_crop_pad(X, (6, 30))", aliases="CenterCropPad", renames={"input": "x"},
+          onnx=OnnxNode("CenterCropPad", ("x",), lambda a: {"shape": list(a["shape"]), "axes": a["axes"]}))
 def center_crop_pad(x: Tensor, shape: tuple[int, ...], axes: tuple[int, ...] | None = None) -> str:
     wanted = shape if isinstance(shape, tuple) else (shape,)
     over = tuple(range(x.rank)) if axes is None else axes if isinstance(axes, tuple) else (axes,)

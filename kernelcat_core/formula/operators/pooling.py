@@ -162,16 +162,3 @@ def global_lp_pool(input: Tensor, p: int = 2) -> str:
         raise wrong("global_lp_pool takes input[N, C, ...] with at least one more axis")
     a = Axes.over(input.rank, list(range(2, input.rank)))
     return lp_norm(a.left("y", True), ", ".join(a.reduced), a.inner("input"), p, "global_lp_pool")
-
-
-@operator("upsample_nearest", group="pooling", summary="each position repeated `scale` times along every spatial axis",
-          example="upsample_nearest(X, scale=2)", ranks={"input": 4}, renames={"x": "input", "scale_factor": "scale"})
-def upsample_nearest(input: Tensor, scale: Sizes = 2) -> str:
-    if input.rank < 3:
-        raise wrong("upsample_nearest takes input[N, C, ...] with at least one more axis")
-    rank = input.rank - 2
-    factors = per_axis(scale, rank, "scale of upsample_nearest")
-    left = ", ".join(f"o{n} in D{n}*{s}" for n, s in enumerate(factors))
-    inner = [f"o{n}//{s}" for n, s in enumerate(factors)]
-    return "\n".join([f"input: [{', '.join(['N', 'C', *(f'D{n}' for n in range(rank))])}]",
-                      f"y[n, c, {left}] = {subscripted('input', ['n', 'c', *inner])}"])

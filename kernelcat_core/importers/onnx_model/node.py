@@ -72,6 +72,10 @@ class Node:
     def formula(self, text: str, /, **values: Value) -> Value:
         return self.trace.formula(text, **values)
 
+    def formulas(self, text: str, /, **values: Value) -> tuple[Value, ...]:
+        """Every output of a formula."""
+        return self.trace.formulas(text, **values)
+
     def call(self, operator: str, /, *tensors: Value | None, **arguments: Any) -> Value:
         return self.trace.call(operator, *tensors, **arguments)
 

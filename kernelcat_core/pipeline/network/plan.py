@@ -114,7 +114,7 @@ class Plan:
         """Outputs by name, in fresh arrays. Arrays fit the graph's inputs in dtype and shape."""
         held: dict[str, Array] = {}
         for t in self.inputs:
-            array = np.ascontiguousarray(arrays[t.name], t.dtype.numpy)
+            array = np.asarray(arrays[t.name], t.dtype.numpy, order="C")
             spec = self._spec(t.name)
             if array.shape != spec.shape:
                 raise KernelcatError("KC-F020", f"{t.name} has shape {list(array.shape)}, the plan is for {list(spec.shape)}",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kernelcat_core.ir.expr import Expr, Load, Var, ceil_div, index, mul, op, substitute, walk
-from kernelcat_core.ir.graph import Axis, Compute, Graph, expressions
+from kernelcat_core.ir.graph import Axis, Compute, Graph, Scan, expressions
 from kernelcat_core.ir.tile import Lane, Let, Tile
 from kernelcat_core.schedule.affine import flatten, linear
 from kernelcat_core.schedule.emit import Emitter, bind_states, widen_monoid
@@ -45,10 +45,15 @@ def place(e: Emitter, kernel: Kernel) -> tuple[tuple[Axis, ...], list[Placed]]:
 
 def accesses(p: Placed, graph: Graph, intermediates: frozenset[str]) -> tuple[list[Expr], list[Expr]]:
     """Flat offsets and predicates of a node's loads, over canonical axes (loads of intermediates left out)."""
+    return loads_of([substitute(flatten(e, graph.tensors), p.names) for e in expressions(p.node)], intermediates)
+
+
+def loads_of(found: list[Expr], intermediates: frozenset[str] = frozenset()) -> tuple[list[Expr], list[Expr]]:
+    """Offsets and predicates of the loads in flattened expressions."""
     offsets: list[Expr] = []
     predicates: list[Expr] = []
-    for e in expressions(p.node):
-        for n in walk(substitute(flatten(e, graph.tensors), p.names)):
+    for e in found:
+        for n in walk(e):
             if isinstance(n, Load) and n.tensor not in intermediates:
                 offsets.append(n.index[0])
                 predicates += [x for x in (n.where, n.fill) if x is not None]
@@ -67,7 +72,7 @@ def blocks_of(size: Expr, capacity: int) -> Expr:
     return ceil_div(size, capacity)
 
 
-def accumulators(e: Emitter, node: Compute, lanes: tuple[Lane, ...]) -> tuple[Tile, ...]:
+def accumulators(e: Emitter, node: Compute | Scan, lanes: tuple[Lane, ...]) -> tuple[Tile, ...]:
     """Tiles that hold the reduction's state, set to the identity over their whole capacity."""
     assert node.monoid is not None
     full = tuple(Lane(lane.name, lane.capacity, index(lane.capacity)) for lane in lanes)
@@ -77,7 +82,7 @@ def accumulators(e: Emitter, node: Compute, lanes: tuple[Lane, ...]) -> tuple[Ti
     return tiles
 
 
-def accumulate(e: Emitter, node: Compute, tiles: tuple[Tile, ...], lanes: tuple[Lane, ...], values: tuple[Expr, ...]
+def accumulate(e: Emitter, node: Compute | Scan, tiles: tuple[Tile, ...], lanes: tuple[Lane, ...], values: tuple[Expr, ...]
                ) -> None:
     """state = combine(state, values), element by element."""
     assert node.monoid is not None

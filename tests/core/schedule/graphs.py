@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kernelcat_core.dtypes import F16, F32, I64, DType
+from kernelcat_core.dtypes import F16, F32, I32, I64, DType
 from kernelcat_core.ir.expr import Const, Expr, Load, Size, Var, add, cast, index, mul, op, sub
-from kernelcat_core.ir.graph import Axis, Compute, Graph, Select, Tensor, monoid
+from kernelcat_core.ir.graph import Axis, Compute, Graph, Scan, Scatter, Select, Tensor, monoid
 
 M, N, K = Size("M"), Size("N"), Size("K")
 i, j, k = Var("i"), Var("j"), Var("k")
@@ -128,10 +128,51 @@ def nearest(by_key: bool) -> Graph:
     return Graph((tensor("P", M),), (node,), ("Y",))
 
 
+def scan(over: int, name: str, reverse: bool = False, exclusive: bool = False) -> Graph:
+    """A scan along an axis of X[M, N, K]; argmax_last keeps the positions, logsumexp forms its value."""
+    axes = (Axis("i", M), Axis("j", N), Axis("k", K))
+    x, m = at("X", i, j, k), monoid(name, F32)
+    element = (x, axes[over].var) if name == "argmax_last" else (x, Const(1.0, F32)) if name == "logsumexp" else (x,)
+    dtype = I64 if name == "argmax_last" else F32
+    finish = {"argmax_last": Var("s1", I64), "logsumexp": add(Var("s0", F32), op("log", Var("s1", F32)))}.get(name)
+    node = Scan(tensor("Y", M, N, K, dtype=dtype), axes, over, m, element, reverse, exclusive, finish)
+    return Graph((tensor("X", M, N, K),), (node,), ("Y",))
+
+
+def scatter_rows(name: str | None) -> Graph:
+    """Rows of V[N, K] folded into rows I[n] of X[M, K]."""
+    u, v = Axis("u", N), Axis("v", K)
+    node = Scatter(tensor("Y", M, K), (Axis("i", M), Axis("k", K)), at("X", i, k), (u, v),
+                   (cast(at("I", u.var, dtype=I32), I64), v.var), at("V", u.var, v.var),
+                   None if name is None else monoid(name, F32))
+    return Graph((tensor("X", M, K), tensor("I", N, dtype=I32), tensor("V", N, K)), (node,), ("Y",))
+
+
+def scatter_last_axis() -> Graph:
+    """Elements of V[M, N] folded into columns I[m, n] of X[M, K], where they are positive."""
+    u, v = Axis("u", M), Axis("v", N)
+    value = at("V", u.var, v.var)
+    node = Scatter(tensor("Y", M, K), (Axis("i", M), Axis("k", K)), at("X", i, k), (u, v),
+                   (u.var, at("I", u.var, v.var, dtype=I64)), value, monoid("max", F32), op("gt", value, Const(0.0, F32)))
+    return Graph((tensor("X", M, K), tensor("I", M, N, dtype=I64), tensor("V", M, N)), (node,), ("Y",))
+
+
+def histogram() -> Graph:
+    """Counts of the values of I[M]: the serial case."""
+    node = Scatter(tensor("Y", N, dtype=I64), (Axis("j", N),), index(0), (Axis("u", M),), (at("I", Var("u"), dtype=I64),),
+                   index(1), monoid("sum", I64))
+    return Graph((tensor("I", M, dtype=I64), tensor("X", N)), (node,), ("Y",))
+
+
 GRAPHS: dict[str, Callable[[], Graph]] = {
     "softmax": softmax, "softmax_middle": softmax_middle, "layer_norm": layer_norm, "matmul_bias": matmul_bias,
     "convolution": convolution, "pool": pool, "chain_f16": chain_f16, "argmax_rows": argmax_rows, "whole_sum": whole_sum,
     "narrow_max": narrow_max,
     "gather": gather, "names_meet": names_meet, "select_by_position": lambda: nearest(False),
     "select_by_key": lambda: nearest(True),
+    "scan_first": lambda: scan(0, "sum"), "scan_middle": lambda: scan(1, "max", reverse=True),
+    "scan_last": lambda: scan(2, "prod", exclusive=True), "scan_positions": lambda: scan(2, "argmax_last", True, False),
+    "scan_log": lambda: scan(1, "logsumexp"),
+    "scatter_rows": lambda: scatter_rows("sum"), "scatter_rows_last": lambda: scatter_rows(None),
+    "scatter_last_axis": scatter_last_axis, "histogram": histogram,
 }

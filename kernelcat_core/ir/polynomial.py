@@ -1,12 +1,13 @@
 """Index arithmetic as polynomials with integer coefficients over atoms (index variables, sizes, opaque subterms).
 
 Used to decide whether two sizes are equal, whether a subscript stays inside its tensor, and to write size expressions in
-one normal form. Every atom but an index difference is non-negative (sizes and indices are).
+one normal form. Indices and sizes are non-negative; a quotient, minimum or maximum is where its parts say so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 from kernelcat_core.ir.expr import Const, Expr, Op, Size, Var, index, op
 
@@ -141,12 +142,27 @@ def number(p: Polynomial) -> int | None:
 
 
 def nonnegative(p: Polynomial) -> bool:
-    """True when `p >= 0` follows from: atoms are >= 0, c*(e // c) <= e, min(a, b) <= a, b <= max(a, b)."""
+    """True when `p >= 0` follows from: indices and sizes are >= 0, c*(e // c) <= e, min(a, b) <= a, b <= max(a, b)."""
     return _nonnegative(p, 4)
 
 
+@lru_cache(maxsize=65536)
+def _positive_atom(x: Expr) -> bool:
+    """Whether an atom is known to be >= 0."""
+    if not isinstance(x, Op):
+        return True
+    parts = [_nonnegative(of(a), 4) for a in x.args]
+    match x.name:
+        case "max":
+            return any(parts)
+        case "mod":
+            return parts[1]
+        case _:
+            return all(parts)
+
+
 def _nonnegative(p: Polynomial, patience: int) -> bool:
-    if all(c >= 0 for c in p.values()):
+    if all(c >= 0 for c in p.values()) and all(_positive_atom(x) for m in p for x in m):
         return True
     if patience == 0:
         return False
