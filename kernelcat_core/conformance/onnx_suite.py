@@ -9,7 +9,8 @@ from __future__ import annotations
 import signal
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -21,6 +22,8 @@ from kernelcat_core.runtime.device import usable_cores
 
 COMMON = frozenset({"FLOAT", "INT32", "INT64", "BOOL"})
 LIMIT_S = 120
+CHUNK = 8
+"""Cases that a worker takes at once."""
 
 
 @dataclass(frozen=True)
@@ -38,13 +41,33 @@ def run(only: str = "", progress: Callable[[str], None] | None = None, workers: 
     names = [n for n in case_names() if only in n]
     outcomes: list[Outcome] = []
     count = workers or usable_cores()
-    chunks = [names[k:k + 16] for k in range(0, len(names), 16)]
-    with ProcessPoolExecutor(count) as pool:
-        for made in pool.map(_outcomes, chunks):
-            outcomes += made
-            if progress is not None:
-                progress(f"{len(outcomes)}/{len(names)}: {sum(o.passed for o in outcomes)} passed")
+    left = [names[k:k + CHUNK] for k in range(0, len(names), CHUNK)]
+    while left:
+        with ProcessPoolExecutor(count, initializer=_cases) as pool:
+            waiting = {pool.submit(_outcomes, chunk): chunk for chunk in left}
+            left = []
+            for future in as_completed(waiting):
+                chunk = waiting[future]
+                try:
+                    outcomes += future.result()
+                except BrokenProcessPool:  # a kernel killed its process: the cases at hand run again, each by itself
+                    left += [[n] for n in chunk] if len(chunk) > 1 else []
+                    if len(chunk) == 1:
+                        outcomes.append(_alone(chunk[0]))
+                    continue
+                if progress is not None:
+                    progress(f"{len(outcomes)}/{len(names)}: {sum(o.passed for o in outcomes)} passed")
+    outcomes.sort(key=lambda o: o.name)
     return report(outcomes)
+
+
+def _alone(name: str) -> Outcome:
+    """A case in a process of its own: of what broke a pool, this finds the one that did it."""
+    try:
+        with ProcessPoolExecutor(1) as pool:
+            return pool.submit(_outcomes, [name]).result()[0]
+    except BrokenProcessPool:
+        return Outcome(name, False, kinds(_cases()[name].model) <= COMMON, "the process died")
 
 
 def report(outcomes: Sequence[Outcome]) -> dict[str, Any]:

@@ -384,9 +384,11 @@ class _Top:
         assigns = [s for s in self.formula.statements if isinstance(s, Assign)]
         if not assigns:
             raise KernelcatError("KC-F019", "nothing to compute", span=Span(0, 1), hint="write a statement: Y[i] = 2*X[i]")
-        for s in self.formula.statements:
-            if isinstance(s, Declaration):
-                self.scope.declare(s)
+        declarations = [s for s in self.formula.statements if isinstance(s, Declaration)]
+        for s in declarations:  # first, so that `W: f32[2*M]` may come before `X: f32[M]`
+            self.scope.declare_sizes(s)
+        for s in declarations:
+            self.scope.declare(s)
         for s in assigns:
             if s.name is not None:
                 self.scope.pending[s.name] = self.scope.pending.get(s.name, 0) + 1
@@ -467,7 +469,7 @@ class _Top:
         missing = [n for n in graph.size_names if n not in graph.size_sources]
         if missing:
             raise KernelcatError("KC-F018", f"size '{missing[0]}' is not the size of any axis", span=Span(0, 1),
-                                 hint=f"give it an axis of its own, e.g. X: f32[{missing[0]}]")
+                                 hint=f"give it an axis of its own, e.g. X: f32[{missing[0]}], or name the whole axis: f32[E], and write E//2")
         for t in graph.tensors.values():
             total = 1
             for d in t.shape:

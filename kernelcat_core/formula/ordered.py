@@ -65,6 +65,8 @@ def scatter(base: Value, updates: tuple[Axis, ...], index: tuple[Expr, ...], val
         raise KernelcatError("KC-F014", f"scatter writes to {base.rank} axes but has {len(index)} subscripts", span=span,
                              hint="write one subscript an axis: scatter[u](base, (I[u], 0), value)")
     dtype = BOOL if name in ("any", "all") else common(base, value)
+    narrow = dtype if dtype in (F16, BF16) and name not in ("last", "any", "all") else None
+    dtype = F32 if narrow is not None else dtype  # folded in f32 and rounded once
     axes = named_axes(base.axes)
     start = _converted(Value(at(base, tuple(a.var for a in axes)), (), base.weak), dtype, span)
     added = _converted(value, dtype, span)
@@ -75,7 +77,8 @@ def scatter(base: Value, updates: tuple[Axis, ...], index: tuple[Expr, ...], val
                                  span=span, hint="bind every index in scatter[...]")
     node = Scatter(Tensor("", dtype, tuple(a.size for a in axes)), axes, start, updates, index, added,
                    None if name == "last" else monoid(name, dtype), where)
-    return low.builder.value_of(low.builder.add(node, f"{low.label}_scatter"))
+    found = low.builder.value_of(low.builder.add(node, f"{low.label}_scatter"))
+    return found if narrow is None else Value(cast(found.expr, narrow), found.axes)
 
 
 def _converted(v: Value, dtype: DType, span: Span) -> Expr:

@@ -118,6 +118,12 @@ class Scope:
         dims = tuple(self._size(n, d) for n in d.dims)
         self.make_input(d.name, len(dims), DTYPES[d.dtype] if d.dtype is not None else None, dims, d.span)
 
+    def declare_sizes(self, d: Declaration) -> None:
+        """The symbols that stand alone as sizes in a declaration."""
+        for node in d.dims:
+            if isinstance(node, Name) and node.id not in self.size_names and node.id not in self.tensors:
+                self.size_names[node.id] = self.builder.sizes.symbol(node.id, DECLARED)
+
     def _size(self, node: Node, d: Declaration) -> Expr:
         from kernelcat_core.formula.indexing import index_expression
 
@@ -128,8 +134,9 @@ class Scope:
             self.size_names[node.id] = self.builder.sizes.symbol(node.id, DECLARED)
         size = index_expression(node, self.size_names)
         if size is None:
-            raise KernelcatError("KC-F018", "a size is a whole number or a name", span=node.span,
-                                 hint=f"write {d.name}: f32[64, K]")
+            raise KernelcatError("KC-F018", "a size is a whole number, a name, or an expression of names that are sizes elsewhere",
+                                 span=node.span, hint=f"write {d.name}: f32[64, K]; a name is a size where it stands alone in "
+                                 "some declaration")
         number = self.builder.sizes.number(size)
         if number is not None and number < 0:
             raise KernelcatError("KC-F018", "a size is not negative", span=node.span, hint="")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from kernelcat_core.dtypes import BF16, BOOL, F8E4M3, F8E5M2, F16, F32, I4, I8, I64, U4, U8, DType, promote
 from kernelcat_core.errors import KernelcatError, Span
 from kernelcat_core.formula import limits
-from kernelcat_core.ir.expr import Const, Expr, Load, Op, Var, cast, op, substitute, variables
+from kernelcat_core.ir.expr import Const, Expr, Op, Var, cast, op, substitute, variables
 from kernelcat_core.ir.graph import Axis
 
 _ARRIVES_AS = {F8E4M3: F32, F8E5M2: F32, I4: I8, U4: U8}

@@ -16,7 +16,11 @@ from kernelcat_core.formula.operators import (
     products,
     reductions,
     resize,
+    sampling,
+    scans,
+    scatters,
     softmax,
+    sorting,
     transposed,
 )
 from kernelcat_core.formula.operators.definition import REGISTRY, OnnxNode, Operator, Tensor
@@ -35,7 +39,11 @@ FAMILIES = (
     products,
     reductions,
     resize,
+    scans,
+    scatters,
+    sampling,
     softmax,
+    sorting,
     transposed,
 )
 

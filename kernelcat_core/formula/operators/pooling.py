@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kernelcat_core.formula.operators.axes import Axes, subscripted
+from kernelcat_core.formula.operators.axes import Axes
 from kernelcat_core.formula.operators.convolution import Padding, auto_pad
 from kernelcat_core.formula.operators.definition import OnnxNode, Tensor, operator, wrong
 from kernelcat_core.formula.operators.windows import Sizes, Window, guards, pads, per_axis, windows
