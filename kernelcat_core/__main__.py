@@ -110,10 +110,22 @@ def _bench(a: argparse.Namespace) -> tuple[dict[str, Any], str, int]:
 
 
 def _conformance(a: argparse.Namespace) -> tuple[dict[str, Any], str, int]:
+    if a.name == "onnx":
+        from kernelcat_core.conformance import onnx_suite
+
+        report = onnx_suite.run(a.only, terminal.progress(a.json))
+        return report, terminal.suite(report, list(onnx_suite.failures(report["outcomes"]))), 1 if report["failed"] else 0
     from kernelcat_core import api
 
     report = api.conformance(a.name, on_progress=terminal.progress(a.json))
     return report, terminal.conformance(report), 1 if report["failed"] else 0
+
+
+def _coverage(a: argparse.Namespace) -> tuple[dict[str, Any], str, int]:
+    from kernelcat_core.importers import coverage
+
+    report = coverage.report(a.name)
+    return report, terminal.coverage(report), 0
 
 
 def _up(a: argparse.Namespace) -> tuple[dict[str, Any], str, int]:
@@ -164,7 +176,10 @@ def parser() -> argparse.ArgumentParser:
     bench.add_argument("name", choices=("cpu",))
     bench.add_argument("--only", default="", metavar="TEXT", help="rows whose name holds TEXT")
     conformance = add("conformance", _conformance, "run a conformance suite", common)
-    conformance.add_argument("name", choices=("gallery",))
+    conformance.add_argument("name", choices=("gallery", "onnx"))
+    conformance.add_argument("--only", default="", metavar="TEXT", help="cases whose name holds TEXT (onnx)")
+    coverage = add("coverage", _coverage, "what is imported of a source, and how", common)
+    coverage.add_argument("name", choices=("onnx",))
     up = add("up", _up, "start the web IDE, a worker and all they need")
     up.add_argument("--port", type=int, default=None)
     add("worker", _worker, "start a worker only")

@@ -49,6 +49,7 @@ CODES: dict[str, str] = {
     "KC-F019": "nothing to compute",
     "KC-F020": "given shapes do not fit the formula",
     "KC-G001": "a graph does not satisfy its rules",
+    "KC-G002": "this has no gradient",
     "KC-I001": "an imported operator could not be written as a formula",
     "KC-I002": "a model holds an element type that has no kernels",
     "KC-I003": "a model is not valid",

@@ -108,6 +108,20 @@ def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.2f}"
 
 
+def suite(report: Report, failures: Sequence[str]) -> str:
+    """Totals of another's suite, then what fails and why."""
+    lines = [f"{report['passed']} of {report['total']} passed; of those with f32, i32, i64 and bool alone "
+             f"{report['common_passed']} of {report['common_total']}"]
+    return "\n".join([*lines, *(f"failed: {text}" for text in failures)])
+
+
+def coverage(report: Report) -> str:
+    """Totals, then a line an operator."""
+    lines = [", ".join(f"{n} {how}" for how, n in report["totals"].items())]
+    lines += [f"{o['domain']}.{o['name']}: {o['how']}{' (' + o['note'] + ')' if o['note'] else ''}" for o in report["operators"]]
+    return "\n".join(lines)
+
+
 def conformance(report: Report) -> str:
     lines = [f"{report['passed']} of {report['total']} passed"]
     lines += [f"failed: {case}" for case in report["failed"]]

@@ -23,7 +23,8 @@ from kernelcat_core.codegen.vloop import (
     scalar_statement,
     vector_class,
 )
-from kernelcat_core.codegen.vmma import micro_kernel, panels, without_direct
+from kernelcat_core.codegen.vlying import ROWS, Lying, lying_kernel
+from kernelcat_core.codegen.vmma import Direct, micro_kernel, panels, without_direct
 from kernelcat_core.codegen.vplan import (
     Branch,
     Fold,
@@ -35,6 +36,7 @@ from kernelcat_core.codegen.vplan import (
     Plan,
     Start,
     plan,
+    products_of,
     tiles_written,
 )
 from kernelcat_core.codegen.vtypes import STORAGE, VectorClass
@@ -66,7 +68,7 @@ def lower_all(modules: Sequence[tuple[TileModule, str]]) -> VectorText:
     """One C text for several modules, each with its entry; names of programs differ between modules."""
     texts: list[str] = []
     hosts: list[str] = []
-    products: set[DType] = set()
+    products: set[tuple[DType, str]] = set()
     launch: list[tuple[str, str]] = []
     for module, entry in modules:
         order = [t.name for t in (*module.inputs, *module.outputs, *module.temporaries)]
@@ -75,7 +77,8 @@ def lower_all(modules: Sequence[tuple[TileModule, str]]) -> VectorText:
         products |= {d for p in programs for d in p.products}
         launch += [(p.name, _launch_words(p)) for p in module.programs]
         hosts.append(_entry(module, entry))
-    functions = (*(micro_kernel(d) for d in sorted(products, key=str)), *texts)
+    kernels = [lying_kernel(d, form) if form else micro_kernel(d) for d, form in sorted(products, key=str)]
+    functions = (*((ROWS,) if kernels else ()), *kernels, *texts)
     return VectorText(vector_definitions((*functions, *hosts)), functions, "\n\n".join(hosts), tuple(launch))
 
 
@@ -105,7 +108,7 @@ class _ProgramText:
         for t in program.writes:
             streamed[t.name] = self.ctx.names.get("count", f"stream_{t.name}")
         self.classes = self._narrow_classes(found.items)
-        self.products: set[DType] = set()
+        self.products: set[tuple[DType, str]] = set()  # micro-kernels used: of which type, and the form of a Lying `a`
 
     def _narrow_classes(self, items: tuple[Item, ...]) -> dict[str, VectorClass]:
         """The vector class in which each narrow accumulator's loop runs."""
@@ -218,7 +221,7 @@ class _ProgramText:
 
     def _settle(self, loop: Loop) -> list[str]:
         """After a loop that may have run no Mma, an accumulator that was only declared zero becomes zero."""
-        found = dict.fromkeys(x.c for x in loop.body if isinstance(x, Mma))
+        found = dict.fromkeys(x.c for x in products_of(loop.body))
         lines = []
         for t in found:
             name = self.ctx.names.get("tile", t)
@@ -229,25 +232,39 @@ class _ProgramText:
         """The micro-kernel over all panels of the block, columns outside: a panel of b stays in the nearest cache."""
         ctx = self.ctx
         dtype = ctx.tile(s.c).dtype
-        self.products.add(dtype)
-        pointers, steps = [], []
-        for operand in (s.a, s.b):
-            d = self.direct.get(operand)
-            if d is None:
-                panel = ctx.panels[operand]
-                pointers.append(ctx.names.get("tile", operand))
-                steps.append(str(panel.rows * panel.depth))
-            else:
-                pointers.append(f"{ctx.names.get('tensor', d.tensor)} + {ctx.scalar.text(d.first, 12)}")
-                steps.append(ctx.scalar.text(d.step, 14))
+        a = self.direct.get(s.a)
         nr = columns(dtype)
+        between = nr if s.b in ctx.panels else self._pitch(s.b)
+        form = a.form if isinstance(a, Lying) else "" if s.b in ctx.panels else "columns"
+        self.products.add((dtype, form))
         c, pitch = ctx.names.get("tile", s.c), self._pitch(s.c)
         m, n, k = (ctx.scalar.text(lane.extent, 11) for lane in (s.m, s.n, s.k))
+        (left, step), (right, next_) = self._operand(s.a), self._operand(s.b)
+        result = f"{c} + row * {MR * pitch} + column * {nr}, {pitch}, {self._fresh(s.c)}"
+        right = f"{right} + column * {next_}"
+        if isinstance(a, Lying):
+            along = step if form == "rows" else "1"
+            call = f"_{form}_{dtype}({k}, {left} + row * {MR} * {along}, {step}, {right}, {between}, {result});"
+            calls = [f"    if ({m} - row * {MR} >= {MR})", f"      kc_mma{call}", "    else",
+                     f"      kc_tail{call}".replace("(", f"({m} - row * {MR}, ", 1), "  }"]
+        elif form:  # a packed panel, and rows of b as another product left them
+            calls = [f"    kc_mma_{form}_{dtype}({k}, {left} + row * {step}, {MR}, {right}, {between}, {result});", "  }"]
+        else:
+            calls = [f"    kc_mma_{dtype}({k}, {left} + row * {step}, {right}, {result});", "  }"]
         return [f"for (int64_t column = 0; column * {nr} < {n}; column++)",
-                f"  for (int64_t row = 0; row * {MR} < {m}; row++)",
-                f"    kc_mma_{dtype}({k}, {pointers[0]} + row * {steps[0]}, {pointers[1]} + column * {steps[1]},",
-                f"      {c} + row * {MR * pitch} + column * {nr}, {pitch}, {self._fresh(s.c)});",
+                f"  for (int64_t row = 0; row * {MR} < {m}; row++) {{", *calls,
                 f"if ({k} > 0) {self._fresh(s.c)} = false;"]
+
+    def _operand(self, tile: str) -> tuple[str, str]:
+        """The C pointer to an operand, and the elements between its panels (between its rows or k values if it is Lying)."""
+        ctx, d = self.ctx, self.direct.get(tile)
+        if isinstance(d, Direct | Lying):
+            return f"{ctx.names.get('tensor', d.tensor)} + {ctx.scalar.text(d.first, 12)}", ctx.scalar.text(d.step, 14)
+        name = ctx.names.get("tile", tile)
+        if tile not in ctx.panels:
+            return name, str(columns(ctx.tile(tile).dtype))
+        panel = ctx.panels[tile]
+        return name, str(panel.rows * panel.depth)
 
     def _start(self, narrow: Narrow) -> list[str]:
         vc = self.classes[narrow.tiles[0]]

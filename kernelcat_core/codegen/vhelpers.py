@@ -35,7 +35,7 @@ TEMPLATES: dict[str, str] = {
   const float r = 1.0f / b;
   return fabsf(b) >= 0x1p-125f && fabsf(b) <= 0x1p125f ? a * r : a / b;
 }""",
-    "index": "KC_INLINE @V@ @p@_index_i64(int64_t c) { return (@V@){KC_IOTA8} + c; }",
+    "index": "KC_INLINE @V@ @p@_index_@t@(int64_t c) { return (@V@){KC_IOTA@w@} + (@T@)c; }",
     "load": "KC_INLINE @V@ @p@_load_@t@(const @T@ *p) { @V@ r; memcpy(&r, p, sizeof r); return r; }",
     "loadn": """KC_INLINE @V@ @p@_loadn_@t@(const @T@ *p, int64_t n) {
   @V@ r = {0};

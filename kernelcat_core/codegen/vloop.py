@@ -8,7 +8,7 @@ from kernelcat_core.codegen.cstyle import C, Speller, identifier
 from kernelcat_core.codegen.vaddress import convex, motion
 from kernelcat_core.codegen.vmma import Panel
 from kernelcat_core.codegen.vplan import Group, Narrow, Plan, lanes_of, tiles_written
-from kernelcat_core.codegen.vspell import VectorSpeller
+from kernelcat_core.codegen.vspell import VectorSpeller, is_small_index
 from kernelcat_core.codegen.vtypes import STORAGE, VectorClass
 from kernelcat_core.dtypes import DType
 from kernelcat_core.ir.expr import (
@@ -71,7 +71,8 @@ class Context:
             return self.names.get("size", e.name)
         if isinstance(e, Var):
             return self.names.get("var", e.name)
-        return self.names.get("tile", e.tensor)
+        text = self.names.get("tile", e.tensor)
+        return f"{text}[{self.names.get('var', e.index[0].name)}]" if e.index and isinstance(e.index[0], Var) else text
 
     def tile(self, name: str) -> Tile:
         return self.program.tile[name]
@@ -100,6 +101,8 @@ def vector_class(ctx: Context, body: tuple[Stmt, ...], lane: str) -> VectorClass
         if lane not in variables(e):
             return
         see(e.dtype)
+        if is_small_index(e, lane):
+            return
         for c in children(e) if not isinstance(e, Load) else ():
             visit(c)
 
@@ -141,10 +144,15 @@ class _GroupText:
         self.reduces = [s for s in group.body if isinstance(s, Reduce)]
         found = {t for s in statements(group.body) for t in tiles_written(s) if t in ctx.plan.narrow}
         self.partials = max((partials(ctx.plan.narrow[t]) for t in found), default=0)
-        if self.reduces and not found and len(group.lanes) == 1 and self.lane.capacity >= 16 * PARTIALS:
+        self.down = any(r.over != self.lane.name for r in self.reduces)  # over the outer lane: vectors of results
+        if self.down:
+            self.partials = max(1, min(PARTIALS, self.lane.capacity // 16))
+        elif self.reduces and not found and len(group.lanes) == 1 and self.lane.capacity >= 16 * PARTIALS:
             self.partials = PARTIALS  # as above: one chain of combines would wait for its own latency
 
     def text(self) -> list[str]:
+        if self.down:
+            return self._columns()
         extent = self.ctx.scalar.text(self.lane.extent)
         inner: list[str] = []
         for number, r in enumerate(self.reduces):
@@ -188,6 +196,39 @@ class _GroupText:
             lines += [f"  if ({at} < {n}) {{", f"    const int64_t {c} = {at}, left = {n} - {c} < {lanes} ? {n} - {c} : {lanes};",
                       *indent(self._body(True, part), 2), f"    {at} += {lanes};", "  }"]
         return [*lines, "}"]
+
+    def _columns(self) -> list[str]:
+        """Reductions over the outer lane: it runs inside, under a few vectors of the inner lane, and folds stay in registers."""
+        lanes, parts = self.vc.lanes, self.partials
+        n, at = self.ctx.names.get("count", f"n{self.c}"), self.ctx.names.get("count", f"at{self.c}")
+        lines = ["{", f"  const int64_t {n} = {self.ctx.scalar.text(self.lane.extent)};", f"  int64_t {at} = 0;"]
+        if parts > 1:
+            lines += [f"  for (; {at} + {parts} * {lanes} <= {n}; {at} += {parts} * {lanes}) {{",
+                      *indent(self._column(parts, False), 2), "  }"]
+        lines += [f"  for (; {at} + {lanes} <= {n}; {at} += {lanes}) {{", *indent(self._column(1, False), 2), "  }",
+                  f"  if ({at} < {n}) {{", f"    const int64_t left = {n} - {at};", *indent(self._column(1, True), 2), "  }", "}"]
+        return lines
+
+    def _column(self, parts: int, tail: bool) -> list[str]:
+        """All rows for `parts` vectors of the inner lane, and the vectors of results that they give."""
+        outer, at = self.group.lanes[0], self.ctx.names.get("count", f"at{self.c}")
+        y = self.ctx.names.get("var", outer.name)
+        folds = [(r, number, k, part) for number, r in enumerate(self.reduces) for part in range(parts)
+                 for k in range(len(r.elements))]
+        lines = []
+        for r, number, k, part in folds:
+            dtype = r.elements[k].dtype
+            lines.append(f"{self.vc.type(dtype)} {fold_name(number, k, part)} = {self._splat(r.monoid.identity[k], dtype)};")
+        lines.append(f"for (int64_t {y} = 0; {y} < {self.ctx.scalar.text(outer.extent, 11)}; {y}++) {{")
+        for part in range(parts):
+            lines += ["  {", f"    const int64_t {self.c} = {at} + {part} * {self.vc.lanes};",
+                      *indent(self._body(tail, part), 2), "  }"]
+        lines.append("}")
+        for r, number, k, part in folds:
+            dtype = r.elements[k].dtype
+            target = f"{self.ctx.names.get('tile', r.tiles[k])} + {at} + {part} * {self.vc.lanes}"
+            lines.append(f"{self.vc.prefix}_store_{dtype}({target}, {fold_name(number, k, part)});")
+        return lines
 
     def _folded(self, number: int, r: Reduce) -> list[str]:
         dtypes = [e.dtype for e in r.elements]
@@ -308,11 +349,11 @@ class _Body:
         text = self.ctx.names.get("tile", tile)
         return f"{text}_{self.part}" if tile in self.ctx.plan.narrow else text
 
-    def place(self, t: Tile, position: str = "") -> str:
+    def place(self, t: Tile, position: str = "", index: tuple[Expr, ...] = ()) -> str:
         """The C expression of a memory tile's element index at the lane."""
         c = position or self.c
         if len(t.shape) == 1:
-            return c
+            return c if not index or index == (Var(self.lane),) else self.ctx.names.get("var", self.g.group.lanes[0].name)
         return f"{self.ctx.names.get('var', self.g.group.lanes[0].name)} * {self.ctx.pitch(t)} + {c}"
 
     def read(self, e: Load) -> str:
@@ -386,7 +427,7 @@ class _Body:
                 if n.tensor in self.ctx.plan.local or n.tensor in self.ctx.plan.narrow:
                     text = f"{self.name(n.tensor)}[l]"
                 else:
-                    text = f"{self.name(n.tensor)}[{self.place(self.ctx.tile(n.tensor), position)}]"
+                    text = f"{self.name(n.tensor)}[{self.place(self.ctx.tile(n.tensor), position, n.index)}]"
                 return f"({text} != 0)" if n.dtype.kind == "b" else text
             return self.ctx.leaf(n)
 

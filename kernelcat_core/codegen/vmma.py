@@ -2,13 +2,16 @@
 
 A panel holds MR rows of `a` (or NR columns of `b`) with k outermost: what the micro-kernel reads front to back. An operand
 that a program has already laid out in panels (a workspace written by a pack program) is read where it lies; others are
-copied into panels by the cell.
+copied into panels by the cell. Where few columns use an `a` that lies in memory with a constant step between rows or
+between k values, packing would not pay, and the micro-kernel reads it as it lies.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from kernelcat_core.codegen.vlying import Lying, lying
+from kernelcat_core.codegen.vtypes import STORAGE
 from kernelcat_core.dtypes import DType
 from kernelcat_core.ir.expr import ONE, ZERO, Expr, Op, Var, coefficient, index, substitute, transform, variables
 from kernelcat_core.ir.tile import Copy, For, If, Mma, Stmt, TileProgram, statements
@@ -40,13 +43,15 @@ class Direct:
 
 
 def panels(program: TileProgram) -> dict[str, Panel]:
-    """Layouts of the operand tiles of a program's Mma statements."""
+    """Layouts of the operand tiles of a program's Mma statements; results used as operands stay as they are."""
     found: dict[str, Panel] = {}
+    products = {s.c for s in statements(program.body) if isinstance(s, Mma)}
     for s in statements(program.body):
         if isinstance(s, Mma):
             dtype = program.tile[s.c].dtype
             found[s.a] = Panel(MR, program.tile[s.a].shape[1], dtype, False)
-            found[s.b] = Panel(columns(dtype), program.tile[s.b].shape[0], dtype, True)
+            if s.b not in products:
+                found[s.b] = Panel(columns(dtype), program.tile[s.b].shape[0], dtype, True)
     return found
 
 
@@ -76,15 +81,27 @@ def direct(s: Copy, panel: Panel, dtype: DType) -> Direct | None:
     return Direct(s.tensor, substitute(offset, names), across[0])
 
 
-def without_direct(program: TileProgram, layouts: dict[str, Panel]) -> tuple[TileProgram, dict[str, Direct]]:
+def without_direct(program: TileProgram, layouts: dict[str, Panel]) -> tuple[TileProgram, dict[str, Direct | Lying]]:
     """The program without the copies of operands that can be read in place, and how to read those."""
     written: dict[str, list[Copy]] = {}
     for s in statements(program.body):
         if isinstance(s, Copy) and s.tile in layouts:
             written.setdefault(s.tile, []).append(s)
     dtypes = {t.name: t.dtype for t in program.reads}
-    found = {t: direct(c[0], layouts[t], dtypes[c[0].tensor]) for t, c in written.items() if len(c) == 1}
-    known = {t: d for t, d in found.items() if d is not None}
+    uses: dict[str, list[Mma]] = {}
+    for s in statements(program.body):
+        if isinstance(s, Mma):
+            uses.setdefault(s.a, []).append(s)
+    known: dict[str, Direct | Lying] = {}
+    for t, copies in written.items():
+        if len(copies) != 1:
+            continue
+        dtype = dtypes[copies[0].tensor]
+        found: Direct | Lying | None = direct(copies[0], layouts[t], dtype)
+        if found is None and len(uses.get(t, ())) == 1:
+            found = lying(copies[0], uses[t][0], dtype) if dtype == layouts[t].dtype else None
+        if found is not None:
+            known[t] = found
 
     def block(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         kept = (s for s in body if not (isinstance(s, Copy) and s.tile in known))
@@ -96,22 +113,17 @@ def without_direct(program: TileProgram, layouts: dict[str, Panel]) -> tuple[Til
 def micro_kernel(dtype: DType) -> str:
     """kc_mma_<dtype>: c[MR, NR] (+)= sum over k of a[k, MR] * b[k, NR]; `fresh` ignores what c holds."""
     w = dtype.itemsize
-    t, v = f"{_C[dtype.name]}", f"v{w}{dtype}"
+    t, v = f"{STORAGE[dtype.name]}", f"v{w}{dtype}"
     nr = columns(dtype)
     load, store = f"kc{w}_load_{dtype}", f"kc{w}_store_{dtype}"
-    return f"""#if KC_BYTES == 64
-#define KC_ROWS_{dtype} {MR} /* rows of a block: 2 * {MR} accumulators of 32 registers */
-#else
-#define KC_ROWS_{dtype} {MR // 2 - 2} /* 2 * {MR // 2 - 2} accumulators of 16 registers */
-#endif
-static __attribute__((noinline)) void kc_mma_{dtype}(int64_t depth, const {t} *a, const {t} *b, {t} *c, int64_t pitch, bool fresh) {{
+    return f"""static __attribute__((noinline)) void kc_mma_{dtype}(int64_t depth, const {t} *a, const {t} *b, {t} *c, int64_t pitch, bool fresh) {{
   for (int column = 0; column < {nr}; column += 2 * L{w})
-    for (int row = 0; row < {MR}; row += KC_ROWS_{dtype}) {{
+    for (int row = 0; row < {MR}; row += KC_ROWS) {{
       const {t} *at = a + row, *bt = b + column;
       {t} *ct = c + row * pitch + column;
-      {v} s[KC_ROWS_{dtype}][2];
+      {v} s[KC_ROWS][2];
 #pragma GCC unroll {MR}
-      for (int i = 0; i < KC_ROWS_{dtype}; i++) {{
+      for (int i = 0; i < KC_ROWS; i++) {{
         s[i][0] = s[i][1] = ({v}){{0}};
         if (!fresh && row + i < {MR}) {{
           s[i][0] = {load}(ct + i * pitch);
@@ -121,20 +133,16 @@ static __attribute__((noinline)) void kc_mma_{dtype}(int64_t depth, const {t} *a
       for (int64_t k = 0; k < depth; k++, at += {MR}, bt += {nr}) {{
         const {v} b0 = {load}(bt), b1 = {load}(bt + L{w});
 #pragma GCC unroll {MR}
-        for (int i = 0; i < KC_ROWS_{dtype}; i++) {{
+        for (int i = 0; i < KC_ROWS; i++) {{
           s[i][0] += b0 * at[row + i < {MR} ? i : 0];
           s[i][1] += b1 * at[row + i < {MR} ? i : 0];
         }}
       }}
 #pragma GCC unroll {MR}
-      for (int i = 0; i < KC_ROWS_{dtype}; i++)
+      for (int i = 0; i < KC_ROWS; i++)
         if (row + i < {MR}) {{
           {store}(ct + i * pitch, s[i][0]);
           {store}(ct + i * pitch + L{w}, s[i][1]);
         }}
     }}
 }}"""
-
-
-_C = {"f32": "float", "f64": "double", "i32": "int32_t", "i64": "int64_t", "u32": "uint32_t", "u64": "uint64_t",
-      "i16": "int16_t", "u16": "uint16_t", "i8": "int8_t", "u8": "uint8_t"}

@@ -105,10 +105,20 @@ def plan(program: TileProgram) -> Plan:
     body = _shrink(program)
     narrow = _narrow(program, body)
     products = frozenset(s.c for s in statements(body) if isinstance(s, Mma))
+    products -= {t for t in products if any(_read_before_product(block, t) for block in _blocks(body))}
     items = tuple(_Grouper(narrow, products).block(body))
     local = _locals(program, items, narrow)
     memory = tuple(t.name for t in program.tiles if t.shape and t.name not in local and t.name not in narrow)
     return Plan(items, narrow, local, memory)
+
+
+def products_of(items: tuple[Item, ...]) -> Iterator[Mma]:
+    """Every Mma of a plan's items."""
+    for item in items:
+        if isinstance(item, Mma):
+            yield item
+        elif isinstance(item, Loop | Branch):
+            yield from products_of(item.body)
 
 
 def lanes_of(s: Stmt) -> tuple[Lane, ...]:
@@ -355,6 +365,23 @@ def _clears(s: Map) -> bool:
     """Whether a Map sets a whole tile to zero."""
     return (len(s.tiles) == 1 and isinstance(s.values[0], Const) and repr(s.values[0].value) in ("0", "0.0")
             and all(lane.extent == Const(lane.capacity, ZERO.dtype) for lane in s.lanes))
+
+
+def _blocks(body: tuple[Stmt, ...]) -> Iterator[tuple[Stmt, ...]]:
+    yield body
+    for s in statements(body):
+        if isinstance(s, For | If):
+            yield s.body
+
+
+def _read_before_product(body: tuple[Stmt, ...], tile: str) -> bool:
+    """Whether a block reads an accumulator before it clears it or adds a product to it (to correct earlier sums, say)."""
+    for s in statements(body):
+        if isinstance(s, Mma) and s.c == tile or isinstance(s, Map) and tile in s.tiles and _clears(s):
+            return False
+        if tile in tiles_read(s):
+            return any(isinstance(x, Mma) and x.c == tile for x in statements(body))
+    return False
 
 
 def _defined(s: For | If) -> set[str]:

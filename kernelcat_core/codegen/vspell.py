@@ -7,13 +7,19 @@ from dataclasses import dataclass
 
 from kernelcat_core.codegen.cstyle import Speller, literal
 from kernelcat_core.codegen.vtypes import VectorClass
-from kernelcat_core.dtypes import F32, I4, I64, U4, DType
+from kernelcat_core.dtypes import F32, I4, I32, I64, U4, DType
 from kernelcat_core.ir.expr import Const, Expr, Load, Op, Var, children
 
 _INFIX = {"add": ("+", 12), "sub": ("-", 12), "mul": ("*", 13), "div": ("/", 13), "and_bits": ("&", 8), "or_bits": ("|", 6),
           "xor_bits": ("^", 7)}
 _COMPARE = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+_ROUNDINGS = frozenset({"floor", "ceil", "trunc", "rint", "round_half_away"})
 _LOGIC = {"and": "&", "or": "|", "xor": "^"}
+
+
+def is_small_index(e: Expr, lane: str) -> bool:
+    """Whether `e` is the lane's own position in 32 bits, which vectors of 4-byte elements hold."""
+    return isinstance(e, Op) and e.name == "cast" and e.dtype == I32 and e.args == (Var(lane),)
 
 
 @dataclass(frozen=True)
@@ -76,10 +82,15 @@ class VectorSpeller:
             return f"~{self._operand(e.args[0], 15)}", 14
         if e.name == "where":
             return f"{self.vc.prefix}_select_{e.dtype}({', '.join(self._operand(a, 0) for a in e.args)})", 15
+        if is_small_index(e, self.lane):
+            return f"{self.vc.prefix}_index_i32({self.position})", 15
         if e.name == "cast":
             return self._cast(e.args[0], e.dtype)
         if operand.kind == "b":
             return self._on_masks(e)
+        if e.name in _ROUNDINGS and isinstance(e.args[0], Op) and e.args[0].name == "div":
+            # a quotient that is rounded to a whole number is exact: one ulp at a half would be the next number
+            return f"{self.vc.prefix}_{e.name}_{operand}({self._arithmetic(e.args[0])[0]})", 15
         arguments = ", ".join(self._operand(a, 0) for a in e.args)
         return f"{self.vc.prefix}_{e.name}_{operand}({arguments})", 15
 

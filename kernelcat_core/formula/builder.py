@@ -121,7 +121,7 @@ class Builder:
 
         Returns it with the map from the symbols used while lowering to their final names.
         """
-        alive = self._alive(outputs)
+        alive = self.alive(outputs)
         names = self._names(alive, final)
         size_names = self._size_names(set(names.values()))
 
@@ -131,11 +131,12 @@ class Builder:
         def tensor(t: Tensor) -> Tensor:
             return Tensor(names.get(t.name, t.name), t.dtype, tuple(finished(d) for d in t.shape))
 
-        nodes = tuple(_map(self.nodes[n], finished, tensor) for n in alive)
+        nodes = tuple(mapped(self.nodes[n], finished, tensor) for n in alive)
         inputs = tuple(tensor(t) for t in self.inputs.values())
         return Graph(inputs, nodes, tuple(names.get(o, o) for o in outputs)), size_names
 
-    def _alive(self, outputs: list[str]) -> list[str]:
+    def alive(self, outputs: list[str]) -> list[str]:
+        """Working names of the primitives that `outputs` need, in order."""
         wanted = set(outputs)
         for name in reversed(self.nodes):
             if name in wanted:
@@ -181,7 +182,8 @@ def _renamed(n: Expr, names: dict[str, str], size_names: dict[str, str]) -> Expr
     return None
 
 
-def _map(node: Primitive, f: Any, tensor: Any) -> Primitive:
+def mapped(node: Primitive, f: Any, tensor: Any) -> Primitive:
+    """The primitive with `f` applied to its expressions and sizes, and `tensor` to its output."""
     def axes(found: tuple[Axis, ...]) -> tuple[Axis, ...]:
         return tuple(Axis(a.name, f(a.size)) for a in found)
 

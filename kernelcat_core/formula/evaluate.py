@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kernelcat_core.dtypes import BF16, BOOL, DTYPES, F16, F32, I64, STORAGE_ONLY, DType
 from kernelcat_core.errors import KernelcatError, Span
-from kernelcat_core.formula import elementwise, functions, ordered, reducers
+from kernelcat_core.formula import elementwise, functions, gradients, ordered, reducers
 from kernelcat_core.formula.context import EMPTY, Context, Index
 from kernelcat_core.formula.indexing import exact, guard, holds, index_expression
 from kernelcat_core.formula.operators.definition import REGISTRY
@@ -168,9 +168,11 @@ def _call(node: Call, low: Lowering, c: Context) -> Value:
         return first_true(node, low, c)
     if node.name == "scan":
         return scan(node, low, c)
+    if node.name == "grad":
+        return gradients.grad(node, low, c)
     if node.name in REGISTRY:
         return low.operator(node, c)
-    known = [*functions.FUNCTIONS, *REGISTRY, *DTYPES, *REDUCERS, "where", "first_true", "scan"]
+    known = [*functions.FUNCTIONS, *REGISTRY, *DTYPES, *REDUCERS, "where", "first_true", "scan", "grad"]
     raise KernelcatError("KC-F004", f"unknown function or operator '{node.name}'", span=node.name_span,
                          hint=closest(node.name, known) or f"write * between factors: {node.name}*(...)")
 

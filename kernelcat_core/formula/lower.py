@@ -280,7 +280,7 @@ class Lowering:
             values = {n: self._prepared(entry, n, v, narrow, c) for n, v in bound.values.items()}
             inner = Scope(self.builder, tensors=dict(values))
             child = Lowering(self.builder, inner, entry.name.lower(), False, place, place, depth=self.depth + 1)
-            value = child.body(body, c if entry.elementwise else EMPTY)
+            value = child.body(body, c if entry.elementwise else EMPTY, entry.elementwise)
         except KernelcatError as error:
             span = error.span if error.span is not None and error.span == place else place
             raise KernelcatError(error.code, error.message, hint=error.hint, span=span) from None
@@ -299,8 +299,11 @@ class Lowering:
             value = Value(convert(value.expr, F32, False, Span(0, 0)), value.axes)
         return value
 
-    def body(self, formula: Formula, outer: Context) -> Value:
-        """The value of an operator's body: that of its last statement, not yet a tensor of its own."""
+    def body(self, formula: Formula, outer: Context, elementwise: bool = False) -> Value:
+        """The value of an operator's body: that of its last statement, not yet a tensor of its own.
+
+        What an elementwise operator assigns before stays an expression where it is short.
+        """
         value: Value | None = None
         assigns = [s for s in formula.statements if isinstance(s, Assign)]
         for s in formula.statements:
@@ -311,7 +314,11 @@ class Lowering:
                 value = stored(s.value, self, outer)
             else:
                 value = self.statement(s)
-            if s is not assigns[-1] and s.name is not None:
+            if s is assigns[-1] or s.name is None:
+                continue
+            if elementwise:
+                self.scope.tensors[s.name] = shared(value, self, outer)
+            else:
                 working = self.builder.materialise(value, f"{self.label}_{s.name}")
                 self.scope.tensors[s.name] = self.builder.value_of(working)
         assert value is not None

@@ -24,7 +24,8 @@ def named_axes(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
 
 
 def scan(name: str, value: Value, axis: int, reverse: bool, exclusive: bool, low: Lowering, span: Span) -> Value:
-    """Prefix folds along `axis`. Types are those of reducers; argmax and argmin give the last position on ties, as i64."""
+    """Prefix folds along `axis`. Types are those of reducers; argmax and argmin give (as i64)
+    the position of the best element that was met last."""
     if name not in SCANS:
         raise _wrong(f"scan has no '{name}'", span, f"one of {', '.join(SCANS)}")
     if not value.rank or not -value.rank <= axis < value.rank:
@@ -35,7 +36,7 @@ def scan(name: str, value: Value, axis: int, reverse: bool, exclusive: bool, low
     if name == "logsumexp":
         return _log_scan(body, axes, over, reverse, exclusive, low, label)
     if name in ("argmax", "argmin"):
-        m, element = monoid(f"{name}_last", body.dtype), (body, axes[over].var)
+        m, element = monoid(name if reverse else f"{name}_last", body.dtype), (body, axes[over].var)
         finish: Expr | None = Var("s1")
     else:
         m, element, finish = reducers.plain(name, body, (axes[over],), None)  # type: ignore[assignment]
@@ -67,10 +68,13 @@ def scatter(base: Value, updates: tuple[Axis, ...], index: tuple[Expr, ...], val
     dtype = BOOL if name in ("any", "all") else common(base, value)
     narrow = dtype if dtype in (F16, BF16) and name not in ("last", "any", "all") else None
     dtype = F32 if narrow is not None else dtype  # folded in f32 and rounded once
-    axes = named_axes(base.axes)
+    own = {a.name for a in updates}
+    stem = "i"
+    while own & {f"{stem}{k}" for k in range(base.rank)}:
+        stem += "_"  # the primitive's two sets of axes keep apart
+    axes = tuple(Axis(f"{stem}{k}", a.size) for k, a in enumerate(base.axes))
     start = _converted(Value(at(base, tuple(a.var for a in axes)), (), base.weak), dtype, span)
     added = _converted(value, dtype, span)
-    own = {a.name for a in updates}
     for e in (*index, added, *((where,) if where is not None else ())):
         if variables(e) - own:
             raise KernelcatError("KC-F014", "scatter is a value of whole tensors: no index around it can be used inside",

@@ -1,20 +1,21 @@
 """Any graph of primitives as standard ONNX nodes: its definition in terms that other tools know.
 
 Compute becomes elementwise nodes over broadcast grids, then Einsum (for sums of products) or a Reduce node; Select
-becomes TopK.
+becomes TopK. For Scan and Scatter see onnx_ordered.
 """
 
 from __future__ import annotations
 
-from kernelcat_core.dtypes import BOOL, I32, I64, DType
+from kernelcat_core.dtypes import BOOL, I32, I64, U8, DType
 from kernelcat_core.errors import KernelcatError
+from kernelcat_core.importers import onnx_ordered
 from kernelcat_core.importers.onnx_expr import GridWriter, Sizes, Value
 from kernelcat_core.importers.onnx_nodes import ELEMENT_TYPE, Node, Nodes
 from kernelcat_core.importers.onnx_scalar import cast
 from kernelcat_core.ir import expr as ex
 from kernelcat_core.ir.contraction import factors_of
 from kernelcat_core.ir.expr import ZERO, Const, Expr, Load, Var
-from kernelcat_core.ir.graph import Axis, Compute, Graph, Monoid, Select, monoid
+from kernelcat_core.ir.graph import Axis, Compute, Graph, Monoid, Primitive, Scan, Scatter, Select, monoid
 
 _REDUCE = {"sum": "ReduceSum", "prod": "ReduceProd", "max": "ReduceMax", "min": "ReduceMin"}
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -30,10 +31,9 @@ def graph_nodes(graph: Graph) -> list[Node]:
         if tensor.dtype not in ELEMENT_TYPE:
             raise KernelcatError("KC-R001", f"standard ONNX nodes do not compute in {tensor.dtype}")
     nodes = Nodes(set(graph.tensors))
-    writer = _GraphWriter(graph, nodes, Sizes(nodes, graph))
+    writer = GraphWriter(graph, nodes, Sizes(nodes, graph))
     for node in graph.nodes:
-        value = writer.compute(node) if isinstance(node, Compute) else writer.select(node)
-        nodes.name(value, node.output.name)
+        nodes.name(writer.value(node), node.output.name)
     return _needed(nodes.list, graph.outputs)
 
 
@@ -47,12 +47,25 @@ def _needed(nodes: list[Node], outputs: tuple[str, ...]) -> list[Node]:
     return kept[::-1]
 
 
-class _GraphWriter:
+class GraphWriter:
+    """Writes primitives of one graph into one list of nodes."""
+
     def __init__(self, graph: Graph, nodes: Nodes, sizes: Sizes) -> None:
         self.graph, self.nodes, self.sizes = graph, nodes, sizes
 
     def grid(self, axes: tuple[Axis, ...], states: dict[str, Value] | None = None) -> GridWriter:
         return GridWriter(self.nodes, self.sizes, self.graph.tensors, axes, states or {})
+
+    def value(self, node: Primitive) -> str:
+        match node:
+            case Compute():
+                return self.compute(node)
+            case Select():
+                return self.select(node)
+            case Scan():
+                return onnx_ordered.scan(self, node)
+            case Scatter():
+                return onnx_ordered.scatter(self, node)
 
     def compute(self, node: Compute) -> str:
         if node.monoid is None:
@@ -67,7 +80,7 @@ class _GraphWriter:
     def reduction(self, node: Compute, m: Monoid) -> list[str]:
         """The final states over the axes of the node."""
         n, dtype = self.nodes, m.state[0]
-        if m.name not in (*_REDUCE, "any", "all", "argmax", "argmin") or m != monoid(m.name, dtype):
+        if m.name not in (*_REDUCE, "any", "all", "argmax", "argmin") or not onnx_ordered.known(m):
             raise KernelcatError("KC-R001", f"standard ONNX nodes cannot say the reduction {m.name}")
         if m.name == "sum" and (product := self.einsum(node, dtype)) is not None:
             return [product]
@@ -121,10 +134,11 @@ class _GraphWriter:
             found, _ = self.top(ranked, n.constant(_FREE, I64), count, last)
             held = n.emit("Less", found, n.constant(_FREE, I64))
         else:
-            greatest = monoid("min", node.key.dtype).identity[0]
-            worst = n.constant(greatest.value, greatest.dtype)
-            ranked = n.emit("Where", hit, grid.value(node.key).name, worst)
-            _, found = self.top(ranked, worst, count, last)
+            ordered = node.key if node.key.dtype != BOOL else ex.cast(node.key, U8)
+            final = monoid("max" if node.descending else "min", ordered.dtype).identity[0]
+            worst = n.constant(final.value, final.dtype)
+            ranked = n.emit("Where", hit, grid.value(ordered).name, worst)
+            _, found = self.top(ranked, worst, count, last, int(node.descending))
             hits = n.emit("ReduceSum", cast(n, hit, BOOL, I64), n.vector(last), keepdims=1)
             place = self.grid((Axis("place", node.count),)).value(Axis("place", node.count).var).name
             held = n.emit("Less", place, hits)
@@ -133,14 +147,14 @@ class _GraphWriter:
         fallback = n.emit("Where", any_held, nearest, self.sizes.scalar(ZERO))
         return cast(n, n.emit("Where", held, found, fallback), I64, I32)
 
-    def top(self, ranked: str, worst: str, count: str, last: int) -> tuple[str, str]:
-        """The `count` smallest along the last axis, which is first made long enough, and their positions."""
+    def top(self, ranked: str, worst: str, count: str, last: int, largest: int = 0) -> tuple[str, str]:
+        """The `count` smallest (or largest) along the last axis, which is first made long enough, and their positions."""
         n = self.nodes
         none = n.vector(0)
         padding = n.emit("Concat", *[none] * (2 * last + 1), count, axis=0)
         long_enough = n.emit("Pad", ranked, padding, worst, mode="constant")
         values, positions = n.fresh(), n.fresh()
-        n.call("TopK", (long_enough, count), (values, positions), axis=last, largest=0, sorted=1)
+        n.call("TopK", (long_enough, count), (values, positions), axis=last, largest=largest, sorted=1)
         return values, positions
 
 

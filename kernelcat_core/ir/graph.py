@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from kernelcat_core.dtypes import BOOL, I32, I64, DType
-from kernelcat_core.ir.expr import Const, Expr, Op, Size, Var, op, sizes, walk
+from kernelcat_core.ir.expr import Const, Expr, Op, Size, Var, loads, op, sizes
 
 
 @dataclass(frozen=True)
@@ -242,10 +242,12 @@ def map_axes(node: Primitive, axis: Callable[[Axis], Axis], size: Callable[[Expr
 
 
 def reads(node: Primitive) -> list[str]:
-    """Names of the tensors a primitive loads, in order of first appearance."""
-    from kernelcat_core.ir.expr import Load
-
-    return list(dict.fromkeys(n.tensor for e in expressions(node) for n in walk(e) if isinstance(n, Load)))
+    """Names of the tensors a primitive loads, in order of first appearance (found once, kept with the value)."""
+    found: list[str] | None = node.__dict__.get("_reads")
+    if found is None:
+        found = list(dict.fromkeys(n.tensor for e in expressions(node) for n in loads(e)))
+        node.__dict__["_reads"] = found
+    return found
 
 
 def _pair(dtype: DType) -> tuple[Var, Var]:

@@ -7,8 +7,9 @@ poison before the first write. Statement order is serial for the cell; within a 
 
 Rules that every lowering may rely on (ir/tile_verify.py checks them):
 - A tile has rank 0 (a uniform scalar), 1 or 2. A statement over axes `(y, x)` reads tiles either of rank 0, as
-  `Load(tile, ())`, or with exactly its axes in their order, as `Load(tile, (Var y, Var x))`. There is no other indexing of
-  tiles, so an element's owner never needs another element, but in Reduce and Mma.
+  `Load(tile, ())`, with exactly its axes in their order, as `Load(tile, (Var y, Var x))`, or of rank 1 over one of them, as
+  `Load(tile, (Var x,))`: a row or a column of statistics. There is no other indexing of tiles, so beside such statistics an
+  element's owner never needs another element, but in Reduce and Mma.
 - Tensors are flat here: `offset` is an i64 expression over Sizes, grid, loop, let and lane variables, in elements. It and
   `where` may read tiles too (a computed subscript), which makes the access a gather or a scatter.
 - A copied tile may be touched only after `Wait` of its token (copies may be asynchronous).
@@ -107,7 +108,7 @@ class Map:
 class Reduce:
     """tiles[lanes but `over`] = fold of `elements` (one expression a state) over lane `over`, from the identity.
 
-    The order of the fold is the target's. `over` is the last lane.
+    The order of the fold is the target's. `over` is the last lane; in programs of class "attention" it may be the first of two.
     """
 
     tiles: tuple[str, ...]
@@ -119,7 +120,10 @@ class Reduce:
 
 @dataclass(frozen=True)
 class Mma:
-    """c[m, n] += sum over k of a[m, k] * b[k, n]; all three lanes have extents; a and b hold zeros or values below them."""
+    """c[m, n] += sum over k of a[m, k] * b[k, n]; all three lanes have extents; a and b hold zeros or values below them.
+
+    In programs of class "attention" `b` may be the result of another Mma, read as it lies.
+    """
 
     c: str
     a: str

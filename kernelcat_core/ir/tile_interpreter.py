@@ -120,12 +120,15 @@ class _Cell:
         name = load.tensor
         if name in self.pending:
             raise _fault(f"tile {name} is read before its copy was awaited")
-        if load.index and load.index != tuple(lane.var for lane in lanes):
+        along = [lane.var in load.index for lane in lanes]
+        if load.index != tuple(lane.var for lane, used in zip(lanes, along) if used):
             raise _fault(f"tile {name} is read at other indices than the statement's lanes")
-        box = tuple(slice(0, n) for n in self.extents(lanes)) if load.index else ()
+        extents = self.extents(lanes) if load.index else ()
+        box = tuple(slice(0, n) for n, used in zip(extents, along) if used)
         if not self.defined[name][box].all():
             raise _fault(f"tile {name} is read where it was never written")
-        return np.asarray(self.tiles[name][box])
+        found = np.asarray(self.tiles[name][box])
+        return found.reshape([n if used else 1 for n, used in zip(extents, along)]) if load.index else found
 
     def value(self, e: Expr, lanes: tuple[Lane, ...]) -> Array:
         if isinstance(e, Const):
@@ -164,16 +167,16 @@ class _Cell:
         self.pending[s.tile] = s.token
 
     def reduce(self, s: Reduce) -> None:
-        if s.over != s.lanes[-1].name:
-            raise _fault("a reduction is over the last lane")
-        shape = self.extents(s.lanes)
-        elements = [np.broadcast_to(self.value(e, s.lanes), shape) for e in s.elements]
-        state = [np.broadcast_to(scalar.constant(i.value, i.dtype, "declared"), shape[:-1]) for i in s.monoid.identity]
-        for k in range(shape[-1]):
+        over = [lane.name for lane in s.lanes].index(s.over)
+        extents = self.extents(s.lanes)
+        elements = [np.moveaxis(np.broadcast_to(self.value(e, s.lanes), extents), over, -1) for e in s.elements]
+        shape = (*extents[:over], *extents[over + 1:])
+        state = [np.broadcast_to(scalar.constant(i.value, i.dtype, "declared"), shape) for i in s.monoid.identity]
+        for k in range(extents[over]):
             names = {f"a{n}": v for n, v in enumerate(state)} | {f"b{n}": v[..., k] for n, v in enumerate(elements)}
             state = [self.bound(c, names) for c in s.monoid.combine]
         for name, v in zip(s.tiles, state):
-            self.write(name, s.lanes[:-1], v)
+            self.write(name, tuple(lane for lane in s.lanes if lane.name != s.over), v)
 
     def bound(self, e: Expr, names: Mapping[str, Array]) -> Array:
         if isinstance(e, Var) and e.name in names:

@@ -83,12 +83,12 @@ class _Checker:
                         if self.program.tile[t].dtype != v.dtype:
                             yield f"tile {t} is {self.program.tile[t].dtype} but its value is {v.dtype}"
                 case Reduce():
-                    if not s.lanes or s.over != s.lanes[-1].name:
+                    if not s.lanes or s.over not in self._folded(s.lanes):
                         yield "a reduction is over its last lane"
                     for v in s.elements:
                         yield from self._expr(v, s.lanes, scope)
                     for t in s.tiles:
-                        yield from self._tile(t, s.lanes[:-1])
+                        yield from self._tile(t, tuple(lane for lane in s.lanes if lane.name != s.over))
                 case Mma():
                     for tile, lanes in ((s.a, (s.m, s.k)), (s.b, (s.k, s.n)), (s.c, (s.m, s.n))):
                         yield from self._tile(tile, lanes)
@@ -99,6 +99,11 @@ class _Checker:
                             if isinstance(n, Load | Size) or (isinstance(n, Var) and n not in (
                                     Var("a0", s.value.dtype), Var("b0", s.value.dtype))):
                                 yield f"a store to {s.tensor} combines more than the element and the value"
+
+    def _folded(self, lanes: tuple[Lane, ...]) -> tuple[str, ...]:
+        """Lanes that a reduction may be over."""
+        either = self.program.kernel_class == "attention" and len(lanes) == 2
+        return tuple(lane.name for lane in (lanes if either else lanes[-1:]))
 
     def _access(self, tensor: str, known: set[str], lanes: tuple[Lane, ...], scope: set[str], *parts: Expr | None
                 ) -> Iterator[str]:
@@ -130,6 +135,7 @@ class _Checker:
             if isinstance(n, Op) and n.dtype.is_float and n.dtype.bits < 32 and n.name not in ("cast", "where"):
                 yield f"{n.name} computes in {n.dtype}"
             if isinstance(n, Load):
-                if n.index and n.index != tuple(lane.var for lane in lanes):
+                along = tuple(lane for lane in lanes if lane.var in n.index)
+                if n.index != tuple(lane.var for lane in along):
                     yield f"tile {n.tensor} is read at other indices than the lanes"
-                yield from self._tile(n.tensor, lanes if n.index else ())
+                yield from self._tile(n.tensor, along)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 from kernelcat_core.dtypes import I64
 from kernelcat_core.ir.expr import (
@@ -24,39 +22,8 @@ from kernelcat_core.ir.expr import (
     variables,
 )
 from kernelcat_core.ir.graph import Axis, Tensor
-
-Polynomial = tuple[tuple[tuple[Expr, ...], int], ...]
-
-
-@lru_cache(maxsize=65536)
-def polynomial(e: Expr) -> Polynomial:
-    """The normal form of an i64 expression: monomials of atoms (sorted by text) with integer coefficients."""
-    return tuple(sorted(((k, v) for k, v in _terms(e).items() if v), key=repr))
-
-
-def _terms(e: Expr) -> Counter[tuple[Expr, ...]]:
-    if isinstance(e, Const):
-        return Counter({(): int(e.value)})
-    if isinstance(e, Op) and e.name in ("add", "sub"):
-        total = Counter(_terms(e.args[0]))
-        sign = 1 if e.name == "add" else -1
-        for k, v in _terms(e.args[1]).items():
-            total[k] += sign * v
-        return total
-    if isinstance(e, Op) and e.name == "neg":
-        return Counter({k: -v for k, v in _terms(e.args[0]).items()})
-    if isinstance(e, Op) and e.name == "mul":
-        total = Counter()
-        for k, v in _terms(e.args[0]).items():
-            for m, w in _terms(e.args[1]).items():
-                total[tuple(sorted(k + m, key=repr))] += v * w
-        return total
-    return Counter({(e,): 1})
-
-
-def same(a: Expr, b: Expr) -> bool:
-    """Whether two i64 expressions are equal as polynomials (sizes and variables as unknowns)."""
-    return a == b or polynomial(a) == polynomial(b)
+from kernelcat_core.ir.normal_form import same
+from kernelcat_core.schedule.simplify import recombined
 
 
 def linear(shape: tuple[Expr, ...], position: tuple[Expr, ...]) -> Expr:
@@ -64,7 +31,7 @@ def linear(shape: tuple[Expr, ...], position: tuple[Expr, ...]) -> Expr:
     total: Expr = index(0)
     for k, p in enumerate(position):
         total = add(total, mul(p, product(shape[k + 1:])))
-    return total
+    return recombined(total)
 
 
 def flatten(e: Expr, tensors: Mapping[str, Tensor]) -> Expr:

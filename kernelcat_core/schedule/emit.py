@@ -113,8 +113,8 @@ class Emitter:
     def _resolve(self, e: Expr, lanes: tuple[Lane, ...]) -> Expr:
         if isinstance(e, Op):
             return Op(e.name, tuple(self._resolve(a, lanes) for a in e.args), e.dtype)
-        if not isinstance(e, Load):
-            return e
+        if not isinstance(e, Load) or e.tensor not in self.tensors:
+            return e  # (a tile may stand in an offset already)
         if e.tensor in self.intermediates:
             t = self.intermediates[e.tensor]
             read: Expr = t.at(*(lane.var for lane in lanes)) if t.shape else t.at()
@@ -157,9 +157,9 @@ class Emitter:
         block.memo[key] = read
         return read
 
-    def load(self, tensor: Tensor, offset: Expr, lanes: tuple[Lane, ...]) -> Expr:
-        """A copy of tensor[offset] over `lanes`, awaited at once."""
-        return self._copy(Load(tensor.name, (offset,), tensor.dtype), lanes)
+    def load(self, tensor: Tensor, offset: Expr, lanes: tuple[Lane, ...], where: Expr | None = None) -> Expr:
+        """A copy of tensor[offset] over `lanes` (0 where `where` does not hold), awaited at once."""
+        return self._copy(Load(tensor.name, (offset,), tensor.dtype, where), lanes)
 
     def map(self, tiles: tuple[Tile, ...], lanes: tuple[Lane, ...], values: tuple[Expr, ...]) -> None:
         self.put(Map(tuple(t.name for t in tiles), lanes, tuple(cast(v, t.dtype) for v, t in zip(values, tiles))))

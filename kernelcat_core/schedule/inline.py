@@ -13,6 +13,7 @@ from kernelcat_core.ir.expr import (
     Load,
     Op,
     cast,
+    coefficient,
     conjunction,
     loads,
     op,
@@ -21,7 +22,9 @@ from kernelcat_core.ir.expr import (
     variables,
     walk,
 )
-from kernelcat_core.ir.graph import Compute, Graph, Primitive, Select, expressions, map_expressions
+from kernelcat_core.ir.graph import Compute, Graph, Primitive, Select, expressions, map_expressions, reads
+from kernelcat_core.schedule.affine import linear
+from kernelcat_core.schedule.simplify import recombined
 
 
 def squeeze(graph: Graph) -> Graph:
@@ -54,23 +57,56 @@ def inline(graph: Graph) -> Graph:
     A value moves into every consumer or into none. It stays a tensor when it is an output, when a consumer would repeat
     costly operations for several points (its axes are not all in the index), or when the text would grow too much.
     """
-    nodes = list(graph.nodes)
-    place = 0
-    while place < len(nodes):
+    nodes: dict[int, Primitive] = dict(enumerate(graph.nodes))
+    users: dict[str, set[int]] = {}
+    for place, node in nodes.items():
+        for name in reads(node):
+            users.setdefault(name, set()).add(place)
+    for place, node in enumerate(graph.nodes):
         node = nodes[place]
-        if isinstance(node, Compute) and node.monoid is None and node.output.name not in graph.outputs:
-            consumers = [k for k in range(place + 1, len(nodes)) if _loads_of(nodes[k], node.output.name)]
-            if consumers and all(_worth(node, nodes[k]) for k in consumers):
-                for k in consumers:
-                    nodes[k] = map_expressions(nodes[k], partial(_expanded, producer=node))
-                del nodes[place]
-                continue
-        place += 1
-    return replace(graph, nodes=tuple(nodes))
+        if not isinstance(node, Compute) or node.monoid is not None or node.output.name in graph.outputs:
+            continue
+        consumers = sorted(users.get(node.output.name, ()))
+        if consumers and _saves_memory(node, [nodes[k] for k in consumers]) and all(
+                _worth(node, nodes[k], graph) for k in consumers):
+            for k in consumers:
+                nodes[k] = map_expressions(nodes[k], partial(_expanded, producer=node))
+                for name in reads(node):
+                    users.setdefault(name, set()).add(k)
+            del nodes[place]
+            for name in reads(node):
+                users[name].discard(place)
+    return replace(graph, nodes=tuple(nodes.values()))
+
+
+def _saves_memory(producer: Compute, consumers: list[Primitive]) -> bool:
+    """Whether reading what the producer reads in every consumer is no more than writing its value and reading that."""
+    names = {a.name for a in producer.axes}
+    sources = len({n for n in loads(producer.value) if names <= variables(Op("add", n.index, n.dtype))})
+    count = sum(len(set(_loads_of(c, producer.output.name))) for c in consumers)
+    return count * sources <= sources + 1 + count
 
 
 def _expanded(e: Expr, producer: Compute) -> Expr:
-    return transform(e, lambda n: _expand(n, producer))
+    return transform(e, lambda n: expanded_load(n, producer))
+
+
+def _keeps_strides(producer: Compute, consumer: Compute, found: list[Load], graph: Graph) -> bool:
+    """Whether loads of the consumer that walk memory in fixed strides still do so after a plain load moved in."""
+    source = _core(producer.value)
+    assert isinstance(source, Load)
+    names = [a.name for a in (*consumer.axes, *consumer.reduce_axes)]
+
+    def strided(n: Load) -> bool:
+        offset = linear(graph.tensors[n.tensor].shape, n.index)
+        return all(coefficient(offset, name) is not None for name in names)
+
+    for load in found:
+        moved = substitute(source, {a.name: i for a, i in zip(producer.axes, load.index, strict=True)})
+        assert isinstance(moved, Load)
+        if not any(loads(i) for i in moved.index) and strided(load) and not strided(moved):
+            return False
+    return True
 
 
 def _loads_of(node: Primitive, name: str) -> list[Load]:
@@ -85,7 +121,7 @@ def _is_cheap(e: Expr) -> bool:
     return not heavy and sum(costs.values()) <= 4
 
 
-def _worth(producer: Compute, consumer: Primitive) -> bool:
+def _worth(producer: Compute, consumer: Primitive, graph: Graph) -> bool:
     found = _loads_of(consumer, producer.output.name)
     if isinstance(consumer, Select):
         return _is_cheap(producer.value)
@@ -95,7 +131,7 @@ def _worth(producer: Compute, consumer: Primitive) -> bool:
     repeats = any(not names <= variables(Op("add", n.index, n.dtype)) for n in found) and bool(consumer.reduce_axes)
     plain = isinstance(_core(producer.value), Load)
     if plain:
-        return True
+        return _keeps_strides(producer, consumer, found, graph)
     if repeats or (consumer.reduce_axes and _is_product(consumer)):
         return False
     return len(found) <= 2 or _is_cheap(producer.value)
@@ -115,10 +151,11 @@ def _is_product(consumer: Compute) -> bool:
     return isinstance(e, Op) and e.name == "mul" and all(isinstance(_core(a), Load) for a in e.args)
 
 
-def _expand(n: Expr, producer: Compute) -> Expr | None:
+def expanded_load(n: Expr, producer: Compute) -> Expr | None:
     if not isinstance(n, Load) or n.tensor != producer.output.name:
         return None
     value = substitute(producer.value, {a.name: i for a, i in zip(producer.axes, n.index)})
+    value = transform(value, lambda m: replace(m, index=tuple(map(recombined, m.index))) if isinstance(m, Load) else None)
     value = cast(value, producer.output.dtype)
     if n.where is None:
         return value

@@ -7,7 +7,7 @@ from typing import Literal
 
 from kernelcat_core.ir.graph import Primitive
 
-KernelClass = Literal["elementwise", "row", "column", "contraction", "select", "scan", "scatter"]
+KernelClass = Literal["elementwise", "row", "column", "contraction", "attention", "select", "scan", "scatter"]
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,12 @@ from dataclasses import replace
 from functools import lru_cache
 
 from kernelcat_core.ir.expr import sizes as sizes_of
-from kernelcat_core.ir.graph import Graph, Tensor
+from kernelcat_core.ir.graph import Graph, Select, Tensor
 from kernelcat_core.ir.tile import TileModule, TileProgram
 from kernelcat_core.schedule.kernel import Kernel
 from kernelcat_core.schedule.knobs import Config, Knob, SearchSpace
 from kernelcat_core.schedule.partition import Partition, partition
-from kernelcat_core.schedule.rules import column, contraction, row, scan, scatter, select, whole
+from kernelcat_core.schedule.rules import attention, column, contraction, order, row, scan, scatter, select, whole
 from kernelcat_core.target import ExecutionModel, Target
 
 # Elements a statement works on at once: what fills vector registers, a block of threads, an on-chip buffer.
@@ -32,9 +32,22 @@ _RESIDENT = Knob("resident", (0, 1024, 2048, 4096), 2048)
 _THREADS = Knob("threads", (64, 128, 256, 512), 128)
 
 
+# Positions that are sorted by rank before runs are merged: ranking costs their square.
+_BLOCK: dict[ExecutionModel, Knob] = {
+    "vector": Knob("block", (8, 16, 32, 64), 16),
+    "simt": Knob("block", (32, 64, 128, 256), 128),
+    "dma": Knob("block", (32, 64, 128), 64),
+}
+
+
+def _is_order(kernel: Kernel) -> bool:
+    node = kernel.nodes[0]
+    return isinstance(node, Select) and order.applies(node)
+
+
 @lru_cache(maxsize=256)
-def _partition(graph: Graph, fuse: bool) -> Partition:
-    return partition(graph, fuse)
+def _partition(graph: Graph, fuse: bool, weighted: bool = True) -> Partition:
+    return partition(graph, fuse, weighted)
 
 
 def kernels(graph: Graph, fuse: bool = True) -> tuple[Kernel, ...]:
@@ -52,12 +65,16 @@ def _knobs(kernel: Kernel, graph: Graph, target: Target) -> tuple[Knob, ...]:
         found = contraction.match(kernel.nodes[0], graph)
         assert found is not None
         own = contraction.knobs(found, target)
+    elif kernel.kernel_class == "attention":
+        own = attention.KNOBS
     else:
         own = (_REDUCING if target.model == "vector" and kernel.kernel_class == "row" else _LANES[target.model],)
         if target.model == "vector" and kernel.kernel_class == "row":
             own = (*own, _RESIDENT)
         if whole.applies(kernel):
             own = (*own, _PARTS[target.model])
+        if _is_order(kernel):
+            own = (*own, _BLOCK[target.model])
     if target.model == "simt" and kernel.kernel_class != "contraction":
         own = (*own, _THREADS)
     stem = kernel.nodes[-1].output.name
@@ -66,7 +83,7 @@ def _knobs(kernel: Kernel, graph: Graph, target: Target) -> tuple[Knob, ...]:
 
 def space(graph: Graph, target: Target) -> SearchSpace:
     """Every knob of `graph` on `target`: `fuse`, then `<tensor>.<knob>` for the kernel that makes each tensor."""
-    fused, split = _partition(graph, True), _partition(graph, False)
+    fused, split = _partition(graph, True, target.model in attention.MODELS), _partition(graph, False)
     knobs: dict[str, Knob] = {}
     if len(fused.kernels) != len(split.kernels):
         knobs["fuse"] = Knob("fuse", (0, 1), 1)
@@ -83,13 +100,13 @@ def lower(graph: Graph, target: Target, config: Config = Config(), name: str = "
     """
     complete = space(graph, target).complete(config)
     values = complete.as_dict()
-    p = _partition(graph, bool(values.get("fuse", 1)))
+    p = _partition(graph, bool(values.get("fuse", 1)), target.model in attention.MODELS)
     programs: list[TileProgram] = []
     temporaries: list[Tensor] = []
     for kernel in p.kernels:
         stem = kernel.nodes[-1].output.name
         own = {k.removeprefix(f"{stem}."): v for k, v in values.items() if k.startswith(f"{stem}.")}
-        made, extra = _lower_kernel(kernel, p.graph, own, target)
+        made, extra = _lower_kernel(kernel, p, own, target)
         programs += [replace(m, threads=own["threads"]) if "threads" in own else m for m in made]
         temporaries += extra
         temporaries += [n.output for n in kernel.nodes if n.output.name in kernel.stored
@@ -103,8 +120,11 @@ def lower(graph: Graph, target: Target, config: Config = Config(), name: str = "
     return TileModule(name, tuple(names), p.graph.inputs, outputs, tuple(temporaries), tuple(programs), complete.values)
 
 
-def _lower_kernel(kernel: Kernel, graph: Graph, values: dict[str, int], target: Target
+def _lower_kernel(kernel: Kernel, p: Partition, values: dict[str, int], target: Target
                   ) -> tuple[list[TileProgram], list[Tensor]]:
+    graph = p.graph
+    if kernel.kernel_class == "attention":
+        return [attention.lower(kernel, p.sums[kernel.nodes[-1].output.name], graph, values)], []
     if kernel.kernel_class == "contraction":
         found = contraction.match(kernel.nodes[0], graph)
         assert found is not None
@@ -116,6 +136,8 @@ def _lower_kernel(kernel: Kernel, graph: Graph, values: dict[str, int], target: 
         return [row.lower(kernel, graph, values["lanes"], values.get("resident", 0))], []
     if kernel.kernel_class == "scan":
         return [scan.lower(kernel, graph, values["lanes"], target)], []
+    if _is_order(kernel):
+        return order.lower(kernel, graph, values["lanes"], values["block"], target)
     if kernel.kernel_class == "scatter":
         return scatter.lower(kernel, graph, values["lanes"], target), []
     rule = {"column": column.lower, "elementwise": column.lower, "select": select.lower}

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kernelcat_core.ir.expr import ONE, Load, Var, coefficient, loads
 from kernelcat_core.ir.graph import Compute, Graph, Primitive, Scan, Scatter, Select, expressions, reads
-from kernelcat_core.schedule.affine import constant, flatten, same
+from kernelcat_core.ir.normal_form import same
+from kernelcat_core.schedule.affine import constant, flatten
 from kernelcat_core.schedule.inline import inline, squeeze
 from kernelcat_core.schedule.kernel import Kernel, KernelClass
+from kernelcat_core.schedule.online import WeightedSum, weighted_sums
 from kernelcat_core.schedule.rules import contraction
+from kernelcat_core.schedule.simplify import simplified
 
 
 @dataclass
@@ -19,27 +23,48 @@ class _Group:
     nodes: list[Primitive]
     rows: list[tuple[int, ...]]
     contraction: bool = False
+    attention: bool = False
     sealed: bool = False
     names: set[str] = field(default_factory=set)
 
 
 @dataclass(frozen=True)
 class Partition:
-    """`graph` after rewrites, and its kernels in launch order."""
+    """`graph` after rewrites, and its kernels in launch order; `sums` says what those of class attention compute."""
 
     graph: Graph
     kernels: tuple[Kernel, ...]
+    sums: Mapping[str, WeightedSum]
 
 
-def partition(graph: Graph, fuse: bool = True) -> Partition:
-    """Fusion groups of `graph`. Without `fuse` each primitive is a kernel of its own (elementwise ones still move in)."""
-    graph = inline(squeeze(graph))
+def partition(graph: Graph, fuse: bool = True, attention: bool = True) -> Partition:
+    """Fusion groups of `graph`. Without `fuse` each primitive is a kernel of its own (elementwise ones still move in),
+    without `attention` softmax-weighted sums are kernels that pass scores through memory."""
+    graph = inline(simplified(squeeze(graph)))
     groups: list[_Group] = []
+    sums = weighted_sums(graph) if fuse and attention else {}
+    inside = frozenset().union(*(w.inside for w in sums.values()))
     for node in graph.nodes:
+        if node.output.name in inside:
+            continue
+        if node.output.name in sums:
+            groups.append(_weighted(sums[node.output.name], graph))
+            continue
         joined = _join(node, groups, graph) if fuse and isinstance(node, Compute) else None
         if joined is None:
             groups.append(_start(node, graph))
-    return Partition(graph, tuple(_kernel(k, g, groups, graph) for k, g in enumerate(groups)))
+    readers: dict[str, set[int]] = {}
+    for k, g in enumerate(groups):
+        for n in g.nodes:
+            for name in reads(n):
+                readers.setdefault(name, set()).add(k)
+    return Partition(graph, tuple(_kernel(k, g, readers, graph) for k, g in enumerate(groups)), sums)
+
+
+def _weighted(found: WeightedSum, graph: Graph) -> _Group:
+    nodes = [n for n in graph.nodes if n.output.name in found.inside or n is found.node]
+    rows = [tuple(range(len(n.axes))) for n in nodes]
+    return _Group(nodes, rows, attention=True, sealed=True, names={n.output.name for n in nodes})
 
 
 def _start(node: Primitive, graph: Graph) -> _Group:
@@ -118,9 +143,9 @@ def _shared(node: Compute, sources: list[int], groups: list[_Group], graph: Grap
     return places
 
 
-def _kernel(number: int, group: _Group, groups: list[_Group], graph: Graph) -> Kernel:
-    outside = {name for g in groups if g is not group for n in g.nodes for name in reads(n)} | set(graph.outputs)
-    stored = frozenset(name for name in group.names if name in outside)
+def _kernel(number: int, group: _Group, readers: dict[str, set[int]], graph: Graph) -> Kernel:
+    """`readers`: tensor -> numbers of the groups that load it."""
+    stored = frozenset(name for name in group.names if name in graph.outputs or readers.get(name, set()) - {number})
     return Kernel(f"k{number}", _classify(group, graph), tuple(group.nodes), tuple(group.rows), stored)
 
 
@@ -132,6 +157,8 @@ def _classify(group: _Group, graph: Graph) -> KernelClass:
             return "scan"
         case Scatter():
             return "scatter"
+    if group.attention:
+        return "attention"
     if group.contraction:
         return "contraction"
     nodes = [n for n in group.nodes if isinstance(n, Compute)]

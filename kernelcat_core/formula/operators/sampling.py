@@ -34,8 +34,7 @@ def _taps(n: int, index: str, left: str, mode: str, padding: str, align: bool) -
     """Lines for whole positions `at{n}` and weights `part{n}` of every tap t, from the coordinates `place{n}`."""
     place, size = f"place{n}[{index}]", f"D{n}"
     if mode == "nearest":
-        return [f"at{n}[{left}, t in 1] = i64(rint({_bounded(place, size, padding, align)}))",
-                f"part{n}[{left}, t in 1] = 1.0"]
+        return [f"at{n}[{left}] = i64(rint({_bounded(place, size, padding, align)}))"]
     if mode == "linear":
         inside = _bounded(place, size, padding, align)
         return [f"near{n}[{left}] = {inside}",
@@ -80,6 +79,8 @@ def _name(mode: str) -> str:
 
 def _sampled(source: str, lead: str, index: str, rank: int, taps: int) -> str:
     """The sum over all taps at `index`."""
+    if taps == 1:
+        return f"{source}[{lead}, {', '.join(f'at{n}[{index}]' for n in range(rank))}]"
     t = [f"t{n}" for n in range(rank)]
     weights = "*".join(f"part{n}[{index}, {a}]" for n, a in enumerate(t))
     places = ", ".join(f"at{n}[{index}, {a}]" for n, a in enumerate(t))

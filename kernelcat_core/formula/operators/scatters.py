@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from kernelcat_core.dtypes import I32, I64
 from kernelcat_core.formula.operators.axes import letters, normalised, subscripted
 from kernelcat_core.formula.operators.definition import OnnxNode, Scalar, Tensor, Tensors, operator, wrong
 
@@ -29,6 +30,11 @@ def whole(t: Tensor, name: str, indices: list[str]) -> str:
     return e if t.dtype.is_integer else f"i64({e})"
 
 
+def _whole_indices(arguments: Mapping[str, Any]) -> bool:
+    """Standard nodes take i32 and i64 positions."""
+    return arguments["indices"].dtype in (I32, I64)
+
+
 def _fold(reduction: str, name: str) -> str:
     if reduction not in _FOLDS:
         raise wrong(f"reduction of {name} is one of {', '.join(_FOLDS)}, not {reduction}")
@@ -41,7 +47,7 @@ def _ranged(letter: str, sizes: str, rank: int) -> list[str]:
 
 @operator("gather_elements", group=_GROUP, summary="one element of x for every index: its own place but along the axis",
           example="gather_elements(X, indices, axis=1)", aliases="take_along_axis GatherElements", ranks={"indices": 2},
-          renames=_NAMES, onnx=OnnxNode("GatherElements", ("x", "indices"), lambda a: {"axis": a["axis"]}))
+          renames=_NAMES, onnx=OnnxNode("GatherElements", ("x", "indices"), lambda a: {"axis": a["axis"]}, applies=_whole_indices))
 def gather_elements(x: Tensor, indices: Tensor, axis: int = 0) -> str:
     if indices.rank != x.rank:
         raise wrong("gather_elements takes as many axes of indices as of x")
@@ -60,7 +66,8 @@ def _depth(indices: Tensor, name: str) -> int:
 
 @operator("gather_nd", group=_GROUP, summary="parts of x at places given by vectors of positions",
           example="indices: i64[N, 2]; y = gather_nd(X, indices)", aliases="GatherND", renames=_NAMES,
-          onnx=OnnxNode("GatherND", ("x", "indices"), lambda a: {"batch_dims": a["batch_dims"]}))
+          onnx=OnnxNode("GatherND", ("x", "indices"), lambda a: {"batch_dims": a["batch_dims"]},
+                        applies=lambda a: a["indices"].dtype == I64))
 def gather_nd(x: Tensor, indices: Tensor, batch_dims: int = 0) -> str:
     depth = _depth(indices, "gather_nd")
     if not 0 <= batch_dims < indices.rank or batch_dims + depth > x.rank:
@@ -79,7 +86,7 @@ def _attributes(arguments: Mapping[str, Any]) -> dict[str, Any]:
           "none (the last stays), add, mul, max, min or mean", example='scatter(X, indices, updates, axis=1, reduction="add")',
           aliases="scatter_elements ScatterElements scatter_reduce", renames=_NAMES,
           onnx=OnnxNode("ScatterElements", ("x", "indices", "updates"), _attributes,
-                        applies=lambda a: a["reduction"] != "mean" and a["updates"].rank > 0))
+                        applies=lambda a: _whole_indices(a) and a["reduction"] != "mean" and a["updates"].rank > 0))
 def scatter(x: Tensor, indices: Tensor, updates: Tensor, axis: int = 0, reduction: str = "none") -> str:
     if indices.rank != x.rank or updates.rank not in (0, x.rank):
         raise wrong("scatter takes as many axes of indices and updates as of x")
@@ -103,7 +110,8 @@ def scatter_add(x: Tensor, indices: Tensor, updates: Tensor, axis: int = 0) -> s
 
 @operator("scatter_nd", group=_GROUP, summary="x with parts renewed at places given by vectors of positions",
           example='indices: i64[M, 1]; y = scatter_nd(X, indices, updates, reduction="add")', aliases="ScatterND",
-          renames=_NAMES, onnx=OnnxNode("ScatterND", ("x", "indices", "updates"), _attributes))
+          renames=_NAMES, onnx=OnnxNode("ScatterND", ("x", "indices", "updates"), _attributes,
+                                        applies=lambda a: a["indices"].dtype == I64))
 def scatter_nd(x: Tensor, indices: Tensor, updates: Tensor, reduction: str = "none") -> str:
     depth = _depth(indices, "scatter_nd")
     outer, rest = indices.rank - 1, x.rank - depth

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from kernelcat_core.ir.expr import Expr, Op, Var, add, cast, index, op, transform, walk
 from kernelcat_core.ir.graph import Axis, Graph
 from kernelcat_core.ir.tile import Lane, Let, TileProgram
-from kernelcat_core.schedule.affine import Merge, constant, merge_axes, same
+from kernelcat_core.ir.normal_form import same
+from kernelcat_core.schedule.affine import Merge, constant, merge_axes
 from kernelcat_core.schedule.emit import Emitter, bind_states, compute_dtype
 from kernelcat_core.schedule.kernel import Kernel
 from kernelcat_core.schedule.rules.common import (

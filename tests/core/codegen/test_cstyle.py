@@ -205,5 +205,5 @@ def test_a_dialect_changes_spelling_and_reports_what_it_lacks() -> None:
     fast = Dialect("fast", calls={"exp.f32": "__expf({0})"}, types={"f32": "float"})
     assert Speller(fast, _leaf).text(op("exp", Var("a", F32))) == "__expf(a)"
     with pytest.raises(KernelcatError) as error:
-        cast_template(F32, F8E4M3)
+        cast_template(F32, F8E4M3, fast)
     assert error.value.code == "KC-R001"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kernelcat_core.dtypes import F16, F32, I32, I64, DType
+from kernelcat_core.dtypes import BOOL, F16, F32, I32, I64, DType
 from kernelcat_core.ir.expr import Const, Expr, Load, Size, Var, add, cast, index, mul, op, sub
 from kernelcat_core.ir.graph import Axis, Compute, Graph, Scan, Scatter, Select, Tensor, monoid
 
@@ -128,6 +128,14 @@ def nearest(by_key: bool) -> Graph:
     return Graph((tensor("P", M),), (node,), ("Y",))
 
 
+def ordered(count: Expr, descending: bool = False, guarded: bool = False) -> Graph:
+    """Positions that sort the rows of X[M, N], or the first of them; without negative elements when guarded."""
+    x = at("X", i, j)
+    predicate = op("ge", x, Const(0.0, F32)) if guarded else Const(True, BOOL)
+    node = Select(Tensor("Y", I32, (M, count)), (Axis("i", M),), Axis("j", N), count, predicate, x, descending)
+    return Graph((tensor("X", M, N),), (node,), ("Y",))
+
+
 def scan(over: int, name: str, reverse: bool = False, exclusive: bool = False) -> Graph:
     """A scan along an axis of X[M, N, K]; argmax_last keeps the positions, logsumexp forms its value."""
     axes = (Axis("i", M), Axis("j", N), Axis("k", K))
@@ -170,6 +178,8 @@ GRAPHS: dict[str, Callable[[], Graph]] = {
     "narrow_max": narrow_max,
     "gather": gather, "names_meet": names_meet, "select_by_position": lambda: nearest(False),
     "select_by_key": lambda: nearest(True),
+    "sort": lambda: ordered(N), "sort_descending": lambda: ordered(N, True), "sort_guarded": lambda: ordered(N, False, True),
+    "top_few": lambda: ordered(index(3), True), "top_many": lambda: ordered(index(40), True, True),
     "scan_first": lambda: scan(0, "sum"), "scan_middle": lambda: scan(1, "max", reverse=True),
     "scan_last": lambda: scan(2, "prod", exclusive=True), "scan_positions": lambda: scan(2, "argmax_last", True, False),
     "scan_log": lambda: scan(1, "logsumexp"),

@@ -1,0 +1,292 @@
+"""Index maps backwards: at which points of a loop does a load read a given element?
+
+A load T[e1, .., er] over loop variables reads element (p1, .., pr) where e_d = p_d for all d. These equations are solved for
+as many variables as they decide; the others stay free. What a solution needs (a division without remainder, a range)
+becomes a guard, unless it is seen to hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from kernelcat_core.ir import polynomial as poly
+from kernelcat_core.ir.differentiate.algebra import conjuncts
+from kernelcat_core.ir.expr import (
+    ONE,
+    ZERO,
+    Const,
+    Expr,
+    Load,
+    Op,
+    Var,
+    add,
+    index,
+    mul,
+    op,
+    sub,
+    substitute,
+    variables,
+)
+from kernelcat_core.ir.expr import loads as loads_of
+from kernelcat_core.ir.graph import Axis
+from kernelcat_core.ir.polynomial import Polynomial
+
+_LARGE = 1 << 40  # what an unknown size counts as, when variables are compared
+
+
+@dataclass(frozen=True)
+class Inversion:
+    """`bound`: variable -> its value over the element's position and the free variables; `free` has those left, with
+    the ones that solving added; `guards` must hold at a point for it to read the element. Variables in `outside` may leave
+    their range where a guard fails."""
+
+    bound: Mapping[str, Expr]
+    free: tuple[Axis, ...]
+    guards: tuple[Expr, ...]
+    outside: frozenset[str]
+
+
+def invert(load: Load, axes: tuple[Axis, ...], target: tuple[Axis, ...], fresh: Callable[[str], str]) -> Inversion | None:
+    """Where `load`, made over `axes`, reads the element at `target`; None when its subscripts are computed from tensors
+    or are of no form that can be solved. Names in `axes` and `target` are distinct; `fresh` names added variables."""
+    if any(loads_of(i) for i in load.index):
+        return None
+    s = _Solver({a.name: a.size for a in axes}, {a.name: a.size for a in target}, fresh)
+    s.predicates = [_aimed(c, load, target) for c in conjuncts(load.where)]
+    s.equations = [(poly.normal(e), t.var) for e, t in zip(load.index, target, strict=True)]
+    if not s.solve():
+        return None
+    predicates = [substitute(c, s.bound) for c in s.predicates]
+    guards = [c for c in (*s.guards, *predicates) if not s.certain(c)]
+    free = tuple(Axis(n, size) for n, size in s.sizes.items() if n not in s.bound)
+    outside = frozenset(n for n, e in s.bound.items()
+                        if not (s.certain(op("le", ZERO, e)) and s.certain(op("lt", e, s.sizes[n]))))
+    return Inversion(s.bound, free, tuple(dict.fromkeys(sorted(guards, key=_is_affine, reverse=True))), outside)
+
+
+def _is_affine(c: Expr) -> bool:
+    return isinstance(c, Op) and len(c.args) == 2 and all(a.dtype == ZERO.dtype and poly.affine(poly.of(a)) for a in c.args)
+
+
+def _aimed(c: Expr, load: Load, target: tuple[Axis, ...]) -> Expr:
+    """A comparison about a subscript of the load as one about the element's position."""
+    if not isinstance(c, Op) or c.name not in ("lt", "le", "gt", "ge", "eq", "ne") or any(a.dtype != ZERO.dtype for a in c.args):
+        return c
+    gap = poly.plus(poly.of(c.args[0]), poly.of(c.args[1]), -1)
+    for e, t in zip(load.index, target, strict=True):
+        for sign in (1, -1):
+            rest = poly.plus(gap, poly.of(e), -sign)
+            if variables(e) and not poly.indices(rest):
+                moved = poly.plus(rest, poly.atom(t.var), sign)
+                return op(c.name, poly.expression(moved), ZERO)
+    return c
+
+
+@dataclass
+class _Solver:
+    """Mutable while one load is inverted. `sizes` are ranges of the loop's variables, `around` of the position's."""
+
+    sizes: dict[str, Expr]
+    around: dict[str, Expr]
+    fresh: Callable[[str], str]
+    equations: list[tuple[Expr, Expr]] = field(default_factory=list)
+    predicates: list[Expr] = field(default_factory=list)
+    bound: dict[str, Expr] = field(default_factory=dict)
+    guards: list[Expr] = field(default_factory=list)
+
+    # -- what is known
+
+    def ranges(self) -> dict[str, Expr]:
+        return {**self.around, **{n: s for n, s in self.sizes.items() if n not in self.bound}}
+
+    def certain(self, c: Expr) -> bool:
+        """Whether a condition follows from the ranges of position and free variables."""
+        if isinstance(c, Const):
+            return bool(c.value)
+        if not isinstance(c, Op) or len(c.args) != 2 or any(a.dtype != ZERO.dtype for a in c.args):
+            return False
+        a, b = poly.of(c.args[0]), poly.of(c.args[1])
+        one = poly.constant(1)
+        match c.name:
+            case "lt":
+                return self.never_negative(poly.plus(poly.plus(b, a, -1), one, -1))
+            case "le":
+                return self.never_negative(poly.plus(b, a, -1))
+            case "gt":
+                return self.never_negative(poly.plus(poly.plus(a, b, -1), one, -1))
+            case "ge":
+                return self.never_negative(poly.plus(a, b, -1))
+            case "eq":
+                return poly.plus(a, b, -1) == {}
+        return False
+
+    def never_negative(self, p: Polynomial) -> bool:
+        found = poly.bounds(p, self.ranges())
+        return found is not None and poly.nonnegative(found[0])
+
+    def unknown(self, e: Expr) -> list[str]:
+        return [n for n in poly.indices(poly.of(e)) if n in self.sizes and n not in self.bound]
+
+    # -- steps
+
+    def solve(self) -> bool:
+        while self.equations:
+            self.equations = [(poly.normal(substitute(e, self.bound)), substitute(r, self.bound)) for e, r in self.equations]
+            self.equations.sort(key=lambda q: (not isinstance(q[0], Var), len(self.unknown(q[0]))))
+            if not any(step(k) for k in range(len(self.equations)) for step in (self.plain, self.digits, self.atom)) and not any(
+                    self.linear(k) for k in range(len(self.equations))):
+                return False
+        return True
+
+    def bind(self, name: str, value: Expr) -> None:
+        value = poly.normal(value)
+        self.bound = {n: substitute(e, {name: value}) for n, e in self.bound.items()}
+        self.guards = [substitute(g, {name: value}) for g in self.guards]
+        self.bound[name] = value
+
+    def require(self, c: Expr) -> None:
+        if not self.certain(c):
+            self.guards.append(c)
+
+    def inside(self, e: Expr, size: Expr) -> None:
+        """0 <= e < size"""
+        self.require(op("le", ZERO, poly.normal(e)))
+        self.require(op("lt", poly.normal(e), size))
+
+    def plain(self, k: int) -> bool:
+        """An equation without unknowns, or with a variable alone on its left."""
+        left, right = self.equations[k]
+        if isinstance(left, Var) and left.name in self.unknown(left) and left.name not in variables(right):
+            del self.equations[k]
+            size = self.sizes[left.name]
+            self.bind(left.name, right)
+            self.inside(right, size)
+            return True
+        if not self.unknown(left):
+            del self.equations[k]
+            self.require(op("eq", left, right))
+            return True
+        return False
+
+    def digits(self, k: int) -> bool:
+        """c*v + rest with 0 <= rest - low < c: v is the quotient by c and the rest the remainder, as digits of a number."""
+        left, right = self.equations[k]
+        p = poly.of(left)
+        for name in self.unknown(left):
+            split = poly.linear(p, name)
+            if split is None or not split[0] or poly.indices(split[0]) or name in variables(right):
+                continue
+            c, rest = split
+            if c == {(): 1} or not [n for n in poly.indices(rest) if n in self.sizes and n not in self.bound]:
+                continue
+            found = poly.bounds(rest, self.ranges())
+            if found is None or not poly.nonnegative(c) or poly.indices(found[0]) or poly.indices(found[1]):
+                continue
+            low, high = found
+            if not poly.nonnegative(poly.plus(poly.plus(c, poly.constant(1), -1), poly.plus(high, low, -1), -1)):
+                continue
+            step, from_low = poly.expression(c), sub(right, poly.expression(low))
+            size = self.sizes[name]
+            del self.equations[k]
+            self.bind(name, op("floordiv", from_low, step))
+            self.inside(self.bound[name], size)
+            self.equations.append((poly.expression(rest), add(op("mod", from_low, step), poly.expression(low))))
+            return True
+        return False
+
+    def atom(self, k: int) -> bool:
+        """A quotient f // s or a remainder f % s among the terms: an equation for f, with a variable for what is lost."""
+        left, right = self.equations[k]
+        p = poly.of(left)
+        for m, c in p.items():
+            e = m[0] if len(m) == 1 else None
+            if not isinstance(e, Op) or e.name not in ("floordiv", "mod") or abs(c) != 1 or not self.unknown(e):
+                continue
+            f, s = e.args
+            if self.unknown(s) or (not poly.nonnegative(poly.plus(poly.of(s), poly.constant(1), -1)) and poly.number(
+                    poly.of(s)) is not None):
+                continue
+            others = poly.expression({n: d for n, d in p.items() if n != m})
+            value = sub(right, others) if c == 1 else sub(others, right)
+            del self.equations[k]
+            if e.name == "floordiv":
+                self.equations.append((f, add(mul(s, value), self._remainder(f, s))))
+            else:
+                self.inside(value, s)
+                quotient = self._quotient(f, s)
+                if quotient is None:
+                    return False
+                self.equations.append((f, add(mul(s, quotient), value)))
+            return True
+        return False
+
+    def _remainder(self, f: Expr, s: Expr) -> Expr:
+        """f % s: known from another equation or from a condition of the load, else a new variable."""
+        partner = self._partner("mod", f, s)
+        if partner is not None:
+            self.inside(partner, s)
+            return partner
+        for c in self.predicates:
+            c = substitute(c, self.bound)
+            if isinstance(c, Op) and c.name == "eq" and isinstance(c.args[1], Const) and poly.of(c.args[0]) == poly.of(
+                    op("mod", f, s)):
+                return c.args[1]
+        return self._new("r", s)
+
+    def _quotient(self, f: Expr, s: Expr) -> Expr | None:
+        partner = self._partner("floordiv", f, s)
+        if partner is not None:
+            return partner
+        found = poly.bounds(poly.of(f), self.ranges())
+        if found is None or not poly.nonnegative(found[0]):
+            return None
+        return self._new("q", poly.normal(add(op("floordiv", poly.expression(found[1]), s), ONE)))
+
+    def _partner(self, name: str, f: Expr, s: Expr) -> Expr | None:
+        """The right side of the equation whose left is exactly `name(f, s)`."""
+        wanted = poly.of(op(name, f, s))
+        for k, (left, right) in enumerate(self.equations):
+            if poly.of(left) == wanted:
+                del self.equations[k]
+                return right
+        if name == "floordiv" and isinstance(f, Op) and f.name == "floordiv":
+            return self._partner(name, f.args[0], poly.normal(mul(f.args[1], s)))
+        return None
+
+    def _new(self, stem: str, size: Expr) -> Expr:
+        if size == ONE:
+            return ZERO
+        name = self.fresh(stem)
+        self.sizes[name] = size
+        return Var(name)
+
+    def linear(self, k: int) -> bool:
+        """c*v + rest with the other variables free: v is (p - rest) / c, where that is whole and inside v's range.
+
+        The variable with the most values is solved for, so that the fewest points are left to walk.
+        """
+        left, right = self.equations[k]
+        p = poly.of(left)
+        best: tuple[tuple[int, int, int], str, Polynomial, int] | None = None
+        for place, name in enumerate(n for n in self.sizes if n in self.unknown(left)):
+            split = poly.linear(p, name)
+            c = None if split is None else poly.number(split[0])
+            if split is None or not c or name in variables(right):
+                continue
+            size = poly.number(poly.of(self.sizes[name]))
+            rank = (_LARGE if size is None else size, -place, -abs(c))
+            if best is None or rank > best[0]:
+                best = rank, name, split[1], c
+        if best is None:
+            return False
+        _, name, rest, c = best
+        gap = sub(right, poly.expression(rest)) if c > 0 else sub(poly.expression(rest), right)
+        step = index(abs(c))
+        size = self.sizes[name]
+        del self.equations[k]
+        self.bind(name, op("floordiv", poly.normal(gap), step))
+        self.inside(gap, poly.normal(mul(size, step)))
+        if abs(c) != 1:
+            self.require(op("eq", op("mod", poly.normal(gap), step), ZERO))
+        return True

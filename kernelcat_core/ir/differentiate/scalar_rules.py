@@ -1,0 +1,215 @@
+"""Derivatives of scalar expressions: one rule an operation of ir/expr.OPS, and the chain rule over trees.
+
+A rule gets the operation, and `s`, the derivative of the result by its value; it gives one derivative an operand (None: zero).
+Textbook derivatives, with these conventions where there is none:
+
+- max and min pass half to each side where both are equal, nothing where the other side is a literal (so relu, relu6 and
+  hardtanh have slope 0 at their corners); fmax and fmin pass all to the first side then.
+- abs has slope 0 at 0 (it is the sign); sign and roundings have slope 0 everywhere.
+- sqrt at 0, log at 0 and the like give what the division gives: an infinity, or NaN where it meets a zero.
+- pow(x, y) by x is 0 where y is 0; by y it is 0 where x is 0 and y >= 0.
+- atan2 and hypot at the origin give NaN; copysign has slope 0 at x = 0.
+- a choice (where) passes to the side that was chosen, and what the other side would give, infinite or not, is left out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from kernelcat_core.ir.differentiate import smooth
+from kernelcat_core.ir.differentiate.algebra import (
+    Gradient,
+    computed,
+    is_number,
+    minus,
+    neg,
+    number,
+    over,
+    plus,
+    square,
+    times,
+    where,
+)
+from kernelcat_core.ir.expr import Const, Expr, Load, Op, Var, cast, op
+
+Leaf = Load | Var
+Rule = Callable[[Op, Expr], tuple[Gradient, ...]]
+
+_LN2, _LN10 = math.log(2.0), math.log(10.0)
+
+
+def _unary(f: Callable[[Expr, Expr, Expr], Expr]) -> Rule:
+    """A rule for one operand from f(x, result, s)."""
+    return lambda e, s: (f(e.args[0], e, s),)
+
+
+def _root(x: Expr) -> Expr:
+    return op("sqrt", x)
+
+
+def _division(e: Op, s: Expr) -> tuple[Gradient, ...]:
+    b = e.args[1]
+    return over(s, b), neg(over(times(s, e), b))
+
+
+def _product(e: Op, s: Expr) -> tuple[Gradient, ...]:
+    a, b = e.args
+    return times(s, b), times(s, a)
+
+
+def _power(e: Op, s: Expr) -> tuple[Gradient, ...]:
+    x, y = e.args
+    if isinstance(y, Const):
+        c = float(y.value)
+        return (None if c == 0.0 else times(times(s, number(c, x)), _raised(x, c - 1.0)), None)
+    zero = number(0.0, x)
+    by_x = where(op("eq", y, zero), zero, times(times(s, y), op("pow", x, minus(y, number(1.0, x)))))
+    flat = op("and", op("eq", x, zero), op("ge", y, zero))
+    return by_x, where(flat, zero, times(times(s, e), op("log", x)))
+
+
+def _raised(x: Expr, c: float) -> Expr:
+    """x to a constant power, as the operation it is."""
+    plain = {0.0: number(1.0, x), 1.0: x}
+    if c in plain:
+        return plain[c]
+    if c == 2.0:
+        return square(x)
+    if c == 0.5:
+        return _root(x)
+    if c == -1.0:
+        return over(number(1.0, x), x)
+    return op("pow", x, number(c, x))
+
+
+def _extreme(better: str) -> Rule:
+    def rule(e: Op, s: Expr) -> tuple[Gradient, ...]:
+        a, b = e.args
+        zero = number(0.0, s)
+        if isinstance(a, Const) or isinstance(b, Const):
+            return where(op(better, a, b), s, zero), where(op(better, b, a), s, zero)
+        tie = where(op("eq", a, b), times(s, number(0.5, s)), zero)
+        return where(op(better, a, b), s, tie), where(op(better, b, a), s, tie)
+
+    return rule
+
+
+def _lenient_extreme(at_least: str) -> Rule:
+    """fmax and fmin: NaN loses, the first side wins ties."""
+    def rule(e: Op, s: Expr) -> tuple[Gradient, ...]:
+        a, b = e.args
+        zero = number(0.0, s)
+        first = op("or", op(at_least, a, b), op("isnan", b))
+        return where(first, s, zero), where(first, zero, s)
+
+    return rule
+
+
+def _angle(e: Op, s: Expr) -> tuple[Gradient, ...]:
+    y, x = e.args
+    length = plus(square(x), square(y))
+    return over(times(s, x), length), neg(over(times(s, y), length))
+
+
+def _signed(e: Op, s: Expr) -> tuple[Gradient, ...]:
+    x = e.args[0]
+    zero = number(0.0, x)
+    return where(op("eq", x, zero), zero, times(s, over(e, x))), None
+
+
+def _remainder(rounding: str) -> Rule:
+    return lambda e, s: (s, neg(times(s, op(rounding, op("div", *e.args)))))
+
+
+def _choice(e: Op, s: Expr) -> tuple[Gradient, ...]:
+    raise AssertionError("a choice is taken where its sides meet, see partials")
+
+
+def _one_minus_square(x: Expr) -> Expr:
+    return minus(number(1.0, x), square(x))
+
+
+RULES: dict[str, Rule] = {
+    "exp": _unary(lambda x, e, s: times(s, e)),
+    "exp2": _unary(lambda x, e, s: times(times(s, e), number(_LN2, x))),
+    "expm1": _unary(lambda x, e, s: times(s, op("exp", x))),
+    "log": _unary(lambda x, e, s: over(s, x)),
+    "log2": _unary(lambda x, e, s: over(s, times(x, number(_LN2, x)))),
+    "log10": _unary(lambda x, e, s: over(s, times(x, number(_LN10, x)))),
+    "log1p": _unary(lambda x, e, s: over(s, plus(x, number(1.0, x)))),
+    "sqrt": _unary(lambda x, e, s: over(times(s, number(0.5, x)), e)),
+    "rsqrt": _unary(lambda x, e, s: neg(times(times(s, number(0.5, x)), times(e, square(e))))),
+    "cbrt": _unary(lambda x, e, s: over(s, times(square(e), number(3.0, x)))),
+    "sin": _unary(lambda x, e, s: times(s, op("cos", x))),
+    "cos": _unary(lambda x, e, s: neg(times(s, op("sin", x)))),
+    "tan": _unary(lambda x, e, s: times(s, plus(square(e), number(1.0, x)))),
+    "asin": _unary(lambda x, e, s: over(s, _root(_one_minus_square(x)))),
+    "acos": _unary(lambda x, e, s: neg(over(s, _root(_one_minus_square(x))))),
+    "atan": _unary(lambda x, e, s: over(s, plus(square(x), number(1.0, x)))),
+    "sinh": _unary(lambda x, e, s: times(s, op("cosh", x))),
+    "cosh": _unary(lambda x, e, s: times(s, op("sinh", x))),
+    "tanh": _unary(lambda x, e, s: times(s, _one_minus_square(e))),
+    "asinh": _unary(lambda x, e, s: over(s, _root(plus(square(x), number(1.0, x))))),
+    "acosh": _unary(lambda x, e, s: over(s, _root(minus(square(x), number(1.0, x))))),
+    "atanh": _unary(lambda x, e, s: over(s, _one_minus_square(x))),
+    "erf": _unary(lambda x, e, s: times(times(s, number(2.0 / math.sqrt(math.pi), x)), op("exp", neg(square(x))))),
+    "neg": _unary(lambda x, e, s: neg(s)),
+    "abs": _unary(lambda x, e, s: times(s, op("sign", x))),
+    "add": lambda e, s: (s, s),
+    "sub": lambda e, s: (s, neg(s)),
+    "mul": _product,
+    "div": _division,
+    "mod": _remainder("floor"),
+    "fmod": _remainder("trunc"),
+    "pow": _power,
+    "max": _extreme("gt"),
+    "min": _extreme("lt"),
+    "fmax": _lenient_extreme("ge"),
+    "fmin": _lenient_extreme("le"),
+    "atan2": _angle,
+    "hypot": lambda e, s: (over(times(s, e.args[0]), e), over(times(s, e.args[1]), e)),
+    "copysign": _signed,
+    "where": _choice,
+    "cast": lambda e, s: (cast(s, computed(e.args[0].dtype)) if e.args[0].dtype.is_float else None,),
+}
+
+FLAT = frozenset((
+    "floor", "ceil", "trunc", "rint", "round_half_away", "sign", "floordiv", "not_bits", "isnan", "isinf", "isfinite",
+    "not", "signbit", "and_bits", "or_bits", "xor_bits", "shl", "shr", "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "xor",
+))  # fmt: skip
+"""Operations whose value does not change, or is no float."""
+
+
+def partials(e: Expr, s: Expr) -> dict[Leaf, Expr]:
+    """What `s`, the derivative by the value of `e`, gives for each float Load and reduction state that `e` uses.
+
+    `e` is `algebra.widened`; derivatives have the `computed` type of their leaf.
+    """
+    if not e.dtype.is_float or is_number(s, 0.0):
+        return {}
+    if isinstance(e, Load | Var):
+        return {e: s}
+    if not isinstance(e, Op) or e.name in FLAT:
+        return {}
+    if e.name == "where":
+        return _chosen(e, s)
+    known = smooth.partial(e, s)
+    steps = known if known is not None else [(a, d) for a, d in zip(e.args, RULES[e.name](e, s), strict=True)]
+    found: dict[Leaf, Expr] = {}
+    for operand, step in steps:
+        if step is not None:
+            for leaf, d in partials(operand, step).items():
+                found[leaf] = plus(found[leaf], d) if leaf in found else d
+    return found
+
+
+def _chosen(e: Op, s: Expr) -> dict[Leaf, Expr]:
+    condition, a, b = e.args
+    left, right = partials(a, s), partials(b, s)
+    found: dict[Leaf, Expr] = {}
+    for leaf in {**left, **right}:
+        like = left.get(leaf) or right[leaf]
+        zero = number(0.0, like)
+        found[leaf] = where(condition, left.get(leaf, zero), right.get(leaf, zero))
+    return found
