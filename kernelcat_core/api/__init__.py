@@ -14,6 +14,7 @@ from kernelcat_core.api.facade import (
 )
 from kernelcat_core.api.kernel import Kernel, kernel
 from kernelcat_core.api.operator import BoundOperator, RegisteredOperator, register_op
+from kernelcat_core.api.torch import compile
 
 __all__ = [
     "BoundOperator",
@@ -24,6 +25,7 @@ __all__ = [
     "RegisteredOperator",
     "build",
     "check",
+    "compile",
     "conformance",
     "gallery",
     "kernel",

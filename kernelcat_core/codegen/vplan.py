@@ -377,7 +377,7 @@ def _blocks(body: tuple[Stmt, ...]) -> Iterator[tuple[Stmt, ...]]:
 def _read_before_product(body: tuple[Stmt, ...], tile: str) -> bool:
     """Whether a block reads an accumulator before it clears it or adds a product to it (to correct earlier sums, say)."""
     for s in statements(body):
-        if isinstance(s, Mma) and s.c == tile or isinstance(s, Map) and tile in s.tiles and _clears(s):
+        if (isinstance(s, Mma) and s.c == tile) or (isinstance(s, Map) and tile in s.tiles and _clears(s)):
             return False
         if tile in tiles_read(s):
             return any(isinstance(x, Mma) and x.c == tile for x in statements(body))

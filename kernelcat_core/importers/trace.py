@@ -153,13 +153,13 @@ class Trace:
             names[node.output.name] = self._fresh("v")
 
             def renamed(e: Expr) -> Expr | None:
-                if not isinstance(e, Load):
+                if not isinstance(e, Load) or e.tensor.startswith("@"):
                     return None
                 if e.tensor in literals:
                     return literals[e.tensor]
-                return replace(e, tensor=names[e.tensor])
+                return replace(e, tensor=f"@{names[e.tensor]}")  # marked: names of the trace and of the formula may agree
 
-            joined = map_expressions(node, lambda e: transform(e, renamed))
+            joined = map_expressions(node, lambda e: transform(transform(e, renamed), _unmarked))
             joined = replace(joined, output=replace(node.output, name=names[node.output.name]))
             self.nodes.append(joined)
             self._made[joined.output.name] = joined
@@ -206,6 +206,10 @@ class Trace:
             count += 1
             name = f"{clean}_{count}" if stem != "v" else f"{clean}{len(self.nodes)}_{count}"
         return name
+
+
+def _unmarked(e: Expr) -> Expr | None:
+    return replace(e, tensor=e.tensor[1:]) if isinstance(e, Load) and e.tensor.startswith("@") else None
 
 
 @lru_cache(maxsize=4096)

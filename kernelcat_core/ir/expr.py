@@ -278,7 +278,10 @@ def transform(e: Expr, f: Callable[[Expr], Expr | None]) -> Expr:
     """Rebuild `e` bottom-up; where `f(node)` gives an expression it replaces the node (whose children are done)."""
     if isinstance(e, Op):
         args = tuple(transform(a, f) for a in e.args)
-        e = e if args == e.args else simplify_node(Op(e.name, args, e.dtype))
+        if args != e.args:
+            e = simplify_node(Op(e.name, args, e.dtype))
+            if any(e is a for a in args):
+                return e  # folded to an operand, which is done
     elif isinstance(e, Load):
         e = Load(e.tensor, tuple(transform(i, f) for i in e.index), e.dtype,
                  None if e.where is None else transform(e.where, f), None if e.fill is None else transform(e.fill, f))

@@ -130,8 +130,8 @@ def _doubling(m: Monoid, states: Parts, errors: Parts, over: Over) -> tuple[Part
 
 
 def scatter(node: Scatter, context: Context, over: Over, block: int) -> Array:
-    """Errors of cells: of their base, of the updates that reach them, of folding these. In doubt everywhere when some
-    update's place is."""
+    """Errors of cells: of their base, of the updates that reach them, of folding these. In doubt where an uncertain update
+    may fall."""
     shape = tuple(context.size(a.size) for a in node.axes)
     value, error = np.zeros(shape), np.zeros(shape)
     for ranges in blocks(shape, block):
@@ -139,6 +139,7 @@ def scatter(node: Scatter, context: Context, over: Over, block: int) -> Array:
         part = over(grid, (node.base,))
         value[box], error[box] = part.value(node.base), part.error(node.base)
     cells: list[Array] = []
+    doubtful: list[tuple[tuple[float, ...], tuple[float, ...]]] = []
     values: list[Array] = []
     errors: list[Array] = []
     names, inner = tuple(a.name for a in node.updates), tuple(context.size(a.size) for a in node.updates)
@@ -146,8 +147,7 @@ def scatter(node: Scatter, context: Context, over: Over, block: int) -> Array:
     for ranges in blocks(inner, block):
         grid = Grid(names, ranges)
         part = over(grid, (*node.index, node.value, *guards))
-        if any(np.any(part.error(e) != 0) for e in (*node.index, *guards)):
-            return np.full(shape, DOUBT)
+        doubtful += _doubtful(node, grid, part)
         on, cell = np.ones((), np.bool_), np.zeros((), np.int64)
         for e in guards:
             on = part.value(e)
@@ -161,7 +161,30 @@ def scatter(node: Scatter, context: Context, over: Over, block: int) -> Array:
     if not cells:
         return error
     found = _folded(node, value.reshape(-1), error.reshape(-1), *map(np.concatenate, (cells, values, errors)))
-    return found.reshape(shape)
+    found = found.reshape(shape)
+    for low, high in doubtful:
+        found[tuple(slice(max(int(a), 0), max(int(b) + 1, 0)) for a, b in zip(low, high, strict=True))] = DOUBT
+    return found
+
+
+def _doubtful(node: Scatter, grid: Grid, part: Errors) -> list[tuple[tuple[float, ...], tuple[float, ...]]]:
+    """First and last places, along every axis of the output, of each update whose place or guard is uncertain."""
+    flat = math.prod(grid.shape)
+    errors = [np.broadcast_to(part.error(e), grid.shape).reshape(flat) for e in node.index]
+    unsure = np.zeros(flat, np.bool_)
+    for e in errors:
+        unsure |= e != 0
+    if node.where is not None:
+        unsure |= np.broadcast_to(part.error(node.where), grid.shape).reshape(flat) != 0
+    which = np.flatnonzero(unsure)
+    reach = 2.0**40  # beyond every size
+    ends = []
+    for sign in (-1, 1):
+        moved = [np.broadcast_to(part.value(e), grid.shape).reshape(flat)[which]
+                 + sign * np.nan_to_num(error[which], nan=reach, posinf=reach)
+                 for e, error in zip(node.index, errors, strict=True)]
+        ends.append(np.stack(moved, axis=-1) if moved else np.zeros((len(which), 0)))
+    return list(dict.fromkeys(zip(map(tuple, ends[0]), map(tuple, ends[1]), strict=True)))
 
 
 def _folded(node: Scatter, base: Array, error: Array, cells: Array, value: Array, added: Array) -> Array:

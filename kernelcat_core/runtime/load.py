@@ -56,7 +56,24 @@ def load(library: Path, entry: str, threads: int = 1) -> LoadedKernel:
     function.restype = ctypes.c_int
     function.argtypes = (ctypes.c_void_p, ctypes.c_void_p)
     set_threads(handle, threads)
+    _share_pool(handle)
     return LoadedKernel(handle, function, entry)
+
+
+_POOL: list[int] = []
+"""The address of the process's thread pool: that of the first library that brought one."""
+
+
+def _share_pool(library: ctypes.CDLL) -> None:
+    """Point a library's launches to the one pool, so that the kernels of a network do not wake each other's threads."""
+    try:
+        dispatch = ctypes.c_void_p.in_dll(library, "kc_dispatch")
+    except ValueError:
+        return  # a kernel without threads of its own
+    if not _POOL:
+        assert dispatch.value is not None
+        _POOL.append(dispatch.value)
+    dispatch.value = _POOL[0]
 
 
 def aligned_empty(spec: TensorSpec) -> Array:

@@ -20,6 +20,7 @@ from kernelcat_core.formula.operators import (
     points,
     pooling,
     products,
+    quantised,
     reductions,
     resize,
     sampling,
@@ -29,6 +30,7 @@ from kernelcat_core.formula.operators import (
     softmax,
     sorting,
     special,
+    statistics,
     transposed,
 )
 from kernelcat_core.formula.operators.definition import REGISTRY, OnnxNode, Operator, Tensor
@@ -51,6 +53,7 @@ FAMILIES = (
     points,
     pooling,
     products,
+    quantised,
     reductions,
     resize,
     scans,
@@ -59,6 +62,7 @@ FAMILIES = (
     scalar,
     softmax,
     special,
+    statistics,
     sorting,
     transposed,
 )

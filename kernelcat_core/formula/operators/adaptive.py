@@ -18,7 +18,10 @@ def _adaptive(rank: int, name: str, input: Tensor, output_size: Sizes | tuple[in
     if len(wanted) != rank:
         raise wrong(f"output_size of {name} is a number or {rank} numbers (None: as the input)")
     lead = ["n", "c"][rank + 2 - input.rank:]
-    left, places, over, tests, counts = [*lead], [*lead], [], [], []
+    left, places = [*lead], [*lead]
+    over: list[str] = []
+    tests: list[str] = []
+    counts: list[str] = []
     for n, value in enumerate(wanted):
         if value is None:
             left.append(f"o{n}")
@@ -57,7 +60,8 @@ def _positions(rank: int, name: str, input: Tensor, kernel_size: Sizes, stride: 
     body = f"where({guard}, {p.element}, {least(input)})" if guard else p.element
     outputs = [f"o{w.n}" for w in found]
     chosen = f"window[{', '.join([*p.lead, *outputs])}]"
-    places, inner = [], 1
+    places: list[str] = []
+    inner = 1
     for w in reversed(found):
         k = chosen if inner == 1 else f"{chosen}//{inner}"
         k = f"({k} % {w.size})" if w.n else f"({k})"

@@ -35,16 +35,19 @@ def _pairwise(name: str, text: str, summary: str, example: str, **scalars: float
 
     names = {"x": "input", "predictions": "input", "y": "target"}
     if not scalars:
+
         def plain(input: Tensor, target: Tensor, reduction: str = "mean") -> str:
             return element(input, target, reduction)
 
         operator(name, group=GROUP, summary=summary, example=example, renames=names)(plain)
     elif "delta" in scalars:
+
         def with_delta(input: Tensor, target: Tensor, reduction: str = "mean", delta: Scalar = scalars["delta"]) -> str:
             return element(input, target, reduction)
 
         operator(name, group=GROUP, summary=summary, example=example, renames={**names, "beta": "delta"})(with_delta)
     else:
+
         def with_margin(input: Tensor, target: Tensor, margin: Scalar = scalars["margin"], reduction: str = "mean") -> str:
             return element(input, target, reduction)
 
@@ -57,14 +60,14 @@ _pairwise("huber_loss", "where(abs({x} - {t}) <= delta, 0.5*({x} - {t})**2, delt
           "half a square near 0, linear from delta on", "huber_loss(X, T)", delta=1.0)
 _pairwise("smooth_l1_loss", "where(abs({x} - {t}) < delta, 0.5*({x} - {t})**2/delta, abs({x} - {t}) - 0.5*delta)",
           "huber_loss divided by delta", "smooth_l1_loss(X, T)", delta=1.0)
-_pairwise("soft_margin_loss", "maximum(-{t}*{x}, 0) + log1p(exp(-abs({t}*{x})))", "log(1 + exp(-target*x)), for targets of 1 or -1",
-          "soft_margin_loss(X, T)")
+_pairwise("soft_margin_loss", "maximum(-{t}*{x}, 0) + log1p(exp(-abs({t}*{x})))",
+          "log(1 + exp(-target*x)), for targets of 1 or -1", "soft_margin_loss(X, T)")
 _pairwise("hinge_embedding_loss", "where({t} == 1, {x}, 0) + where({t} == -1, maximum(margin - {x}, 0), 0)",
           "x for a target of 1, what it lacks to the margin for -1", "hinge_embedding_loss(X, T)", margin=1.0)
 
 
 @operator("bce_loss", group=GROUP, summary="cross entropy of probabilities and targets from 0 to 1",
-          aliases="binary_cross_entropy", example="bce_loss(sigmoid(X), T)", renames={"x": "input"})
+          aliases="binary_cross_entropy", example="bce_loss(X, T)", renames={"x": "input"})
 def bce_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean") -> str:
     i = same_shape(input, target, name="bce_loss")
     x, t = subscripted("input", i), subscripted("target", i)
@@ -98,7 +101,7 @@ def bce_with_logits_loss(input: Tensor, target: Tensor, weight: Tensor | None = 
 
 
 @operator("kl_div", group=GROUP, summary="target*(log(target) - x), for logarithms x of probabilities",
-          example="kl_div(log_softmax(X), softmax(T))", renames={"x": "input"})
+          example="kl_div(X, T)", renames={"x": "input"})
 def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: bool = False) -> str:
     i = same_shape(input, target, name="kl_div")
     x, t = subscripted("input", i), subscripted("target", i)
@@ -121,7 +124,7 @@ def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full
 
 
 @operator("gaussian_nll_loss", group=GROUP, summary="negative log-likelihood under normal distributions",
-          example="gaussian_nll_loss(X, T, V*V)", renames={"x": "input", "var": "variance"})
+          example="gaussian_nll_loss(X, T, V)", renames={"x": "input", "var": "variance"})
 def gaussian_nll_loss(input: Tensor, target: Tensor, variance: Tensor, full: bool = False, eps: Scalar = 1e-6,
                       reduction: str = "mean") -> str:
     i = same_shape(input, target, variance, name="gaussian_nll_loss")

@@ -119,7 +119,8 @@ def repeat_interleave(x: Tensor, repeats: int, axis: int | None = None) -> str:
     (count,) = per_axis(repeats, 1, "repeats of repeat_interleave", 0)
     if axis is None:
         total = "*".join(f"N{k}" for k in range(x.rank)) or "1"
-        inner, rest = [], ""
+        inner: list[str] = []
+        rest = ""
         for k in reversed(range(x.rank)):
             digit = f"i//({count}{rest})" if count else "i"
             inner.insert(0, digit if k == 0 else f"{digit} % N{k}")

@@ -16,8 +16,8 @@ from kernelcat_core.formula.operators.windows import Sizes, per_axis
 
 _MODES = {"nearest": "nearest", "linear": "linear", "bilinear": "linear", "trilinear": "linear", "cubic": "cubic",
           "bicubic": "cubic"}
-_COORDINATES = ("half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric",
-                "tf_half_pixel_for_nn", "tf_crop_and_resize")
+_COORDINATES = ("half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "align_scaled_corners",
+                "asymmetric", "tf_half_pixel_for_nn", "tf_crop_and_resize")
 _ROUNDINGS = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 
 
@@ -44,6 +44,8 @@ class _Axis:
                 return f"{size}*{p} - ({length})*{q} + (2*{o} + 1)*{q} - {p}", f"(2*{p})"
             case "align_corners":
                 return f"{o}*({size} - 1)", f"maximum({length} - 1, 1)"
+            case "align_scaled_corners":  # ONNX: the last corner is where the scaled size, not rounded down, ends
+                return f"{o}*({size} - 1)*{q}", f"maximum({size}*{p} - {q}, 1)"
             case "asymmetric":
                 return f"{o}*{q}", p
             case "tf_half_pixel_for_nn":
@@ -174,12 +176,12 @@ def _axis(x: Tensor, a: int, value: Any, is_size: bool, kind: str, region: list[
     scale = _fraction(value, "scales")
     if scale <= 0:
         raise wrong("scales of resize are positive")
-    if scale == 1 and (start, end) == (0, 1):
+    if scale == 1 and start == 0 and end == 1:
         return None
     p, q = scale.numerator, scale.denominator
     known = x.shape[a]
-    length = f"{size}*{p}//{q}" if known is None else str(known * p // q)
-    return _Axis(size, f"({length})" if known is None else length, str(p), str(q), start, end)
+    extent = f"({size}*{p}//{q})" if known is None else str(known * p // q)
+    return _Axis(size, extent, str(p), str(q), start, end)
 
 
 def _proportional(x: Tensor, over: list[int], wanted: tuple[Any, ...], policy: str) -> dict[int, _Axis]:

@@ -121,7 +121,7 @@ def roi_align(x: Tensor, rois: Tensor, batch_indices: Tensor, output_height: int
     shift = 0.5 if coordinate_transformation_mode == "half_pixel" else 0.0
     lines = ["x: [N, C, D0, D1]", "rois: [R, 4]", "batch_indices: [R]"]
     for n, out in enumerate(outputs):
-        first, last = f"rois[r, {1 - n}]*{float(spatial_scale)!r} - {shift}", f"rois[r, {3 - n}]*{float(spatial_scale)!r} - {shift}"
+        first, last = (f"rois[r, {k}]*{float(spatial_scale)!r} - {shift}" for k in (1 - n, 3 - n))
         extent = f"({last}) - ({first})" if shift else f"maximum(({last}) - ({first}), 1.0)"
         samples = str(ratio) if ratio else f"((D{n} + {out - 1})//{out} + 1)"
         count = f"f32({ratio})" if ratio else f"ceil(bin{n}[r])"

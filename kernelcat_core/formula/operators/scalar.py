@@ -82,7 +82,7 @@ def nan_to_num(x: Tensor, nan: float = 0.0, posinf: float | None = None, neginf:
 
 
 @operator("logit", group=_GROUP, summary="log(x / (1 - x)), x held between eps and 1 - eps where eps is given",
-          example="logit(sigmoid(X))", elementwise=True, renames={"input": "x"})
+          example="logit(X)", elementwise=True, renames={"input": "x"})
 def logit(x: Tensor, eps: Scalar | None = None) -> str:
     return "log(x/(1 - x))" if eps is None else "z = minimum(maximum(x, eps), 1 - eps)\nlog(z/(1 - z))"
 

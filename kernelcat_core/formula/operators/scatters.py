@@ -9,7 +9,7 @@ from kernelcat_core.dtypes import I32, I64
 from kernelcat_core.formula.operators.axes import letters, normalised, subscripted
 from kernelcat_core.formula.operators.definition import OnnxNode, Scalar, Tensor, Tensors, operator, wrong
 
-_NAMES = {"dim": "axis", "input": "x", "index": "indices", "data": "x", "src": "updates", "reduce": "reduction"}
+_RENAMES = {"dim": "axis", "input": "x", "index": "indices", "data": "x", "src": "updates", "reduce": "reduction"}
 _GROUP = "scatter"
 _FOLDS = {"none": "last", "add": "sum", "sum": "sum", "mul": "prod", "prod": "prod", "max": "max", "amax": "max", "min": "min",
           "amin": "min"}
@@ -20,8 +20,17 @@ def _lines(*lines: str) -> str:
     return "\n".join(line for line in lines if line)
 
 
+def _names(letter: str, rank: int) -> list[str]:
+    return [f"{letter}{k}" for k in range(rank)]
+
+
+def _shaped(name: str, sizes: list[str]) -> str:
+    """A line that names the sizes of a tensor and demands that equal names are equal sizes."""
+    return f"{name}: [{', '.join(sizes)}]" if sizes else ""
+
+
 def _sizes(name: str, letter: str, rank: int) -> str:
-    return f"{name}: [{', '.join(f'{letter}{k}' for k in range(rank))}]" if rank else ""
+    return _shaped(name, _names(letter, rank))
 
 
 def whole(t: Tensor, name: str, indices: list[str]) -> str:
@@ -47,7 +56,8 @@ def _ranged(letter: str, sizes: str, rank: int) -> list[str]:
 
 @operator("gather_elements", group=_GROUP, summary="one element of x for every index: its own place but along the axis",
           example="gather_elements(X, indices, axis=1)", aliases="take_along_axis GatherElements", ranks={"indices": 2},
-          renames=_NAMES, onnx=OnnxNode("GatherElements", ("x", "indices"), lambda a: {"axis": a["axis"]}, applies=_whole_indices))
+          renames=_RENAMES,
+          onnx=OnnxNode("GatherElements", ("x", "indices"), lambda a: {"axis": a["axis"]}, applies=_whole_indices))
 def gather_elements(x: Tensor, indices: Tensor, axis: int = 0) -> str:
     if indices.rank != x.rank:
         raise wrong("gather_elements takes as many axes of indices as of x")
@@ -65,7 +75,7 @@ def _depth(indices: Tensor, name: str) -> int:
 
 
 @operator("gather_nd", group=_GROUP, summary="parts of x at places given by vectors of positions",
-          example="indices: i64[N, 2]; y = gather_nd(X, indices)", aliases="GatherND", renames=_NAMES,
+          example="indices: i64[N, 2]; y = gather_nd(X, indices)", aliases="GatherND", renames=_RENAMES,
           onnx=OnnxNode("GatherND", ("x", "indices"), lambda a: {"batch_dims": a["batch_dims"]},
                         applies=lambda a: a["indices"].dtype == I64))
 def gather_nd(x: Tensor, indices: Tensor, batch_dims: int = 0) -> str:
@@ -84,7 +94,7 @@ def _attributes(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 @operator("scatter", group=_GROUP, summary="x with the updates folded in at indices along an axis: "
           "none (the last stays), add, mul, max, min or mean", example='scatter(X, indices, updates, axis=1, reduction="add")',
-          aliases="scatter_elements ScatterElements scatter_reduce", renames=_NAMES,
+          aliases="scatter_elements ScatterElements scatter_reduce", renames=_RENAMES,
           onnx=OnnxNode("ScatterElements", ("x", "indices", "updates"), _attributes,
                         applies=lambda a: _whole_indices(a) and a["reduction"] != "mean" and a["updates"].rank > 0))
 def scatter(x: Tensor, indices: Tensor, updates: Tensor, axis: int = 0, reduction: str = "none") -> str:
@@ -94,7 +104,7 @@ def scatter(x: Tensor, indices: Tensor, updates: Tensor, axis: int = 0, reductio
     u = [f"u{k}" for k in range(x.rank)]
     inner = [whole(indices, "indices", u) if k == place else n for k, n in enumerate(u)]
     bound, value = ", ".join(_ranged("u", "M", x.rank)), subscripted("updates", u if updates.rank else [])
-    sizes = _sizes("indices", "M", x.rank)
+    sizes = _lines(_sizes("indices", "M", x.rank), _sizes("updates", "M", updates.rank))
     if reduction != "mean":
         return _lines(sizes, f'scatter[{bound}](x, ({", ".join(inner)},), {value}, "{_fold(reduction, "scatter")}")')
     ones = subscripted("one", _ranged("i", "N", x.rank))
@@ -103,14 +113,14 @@ def scatter(x: Tensor, indices: Tensor, updates: Tensor, axis: int = 0, reductio
 
 
 @operator("scatter_add", group=_GROUP, summary="scatter with sums", example="scatter_add(X, indices, updates, axis=1)",
-          renames=_NAMES, aliases="scatter_elements_add")
+          renames=_RENAMES, aliases="scatter_elements_add")
 def scatter_add(x: Tensor, indices: Tensor, updates: Tensor, axis: int = 0) -> str:
     return scatter(x, indices, updates, axis, "add")
 
 
 @operator("scatter_nd", group=_GROUP, summary="x with parts renewed at places given by vectors of positions",
           example='indices: i64[M, 1]; y = scatter_nd(X, indices, updates, reduction="add")', aliases="ScatterND",
-          renames=_NAMES, onnx=OnnxNode("ScatterND", ("x", "indices", "updates"), _attributes,
+          renames=_RENAMES, onnx=OnnxNode("ScatterND", ("x", "indices", "updates"), _attributes,
                                         applies=lambda a: a["indices"].dtype == I64))
 def scatter_nd(x: Tensor, indices: Tensor, updates: Tensor, reduction: str = "none") -> str:
     depth = _depth(indices, "scatter_nd")
@@ -119,8 +129,10 @@ def scatter_nd(x: Tensor, indices: Tensor, updates: Tensor, reduction: str = "no
         raise wrong(f"scatter_nd takes updates with {outer + max(rest, 0)} axes")
     u = [f"u{k}" for k in range(updates.rank)]
     place = [whole(indices, "indices", [*u[:outer], str(k)]) for k in range(depth)]
-    return (f'scatter[{", ".join(u) or "u in 1"}](x, ({", ".join([*place, *u[outer:]])},), {subscripted("updates", u)}, '
+    body = (f'scatter[{", ".join(u) or "u in 1"}](x, ({", ".join([*place, *u[outer:]])},), {subscripted("updates", u)}, '
             f'"{_fold(reduction, "scatter_nd")}")')
+    return _lines(_sizes("x", "N", x.rank), _shaped("indices", [*_names("M", outer), str(depth)]),
+                  _shaped("updates", [*_names("M", outer), *_names("N", x.rank)[depth:]]), body)
 
 
 def _indexed(name: str, x: Tensor, axis: int, indices: Tensor, source: Tensor, fold: str) -> str:
@@ -129,29 +141,31 @@ def _indexed(name: str, x: Tensor, axis: int, indices: Tensor, source: Tensor, f
     place = normalised(axis, x.rank, name)
     u = [f"u{k}" for k in range(x.rank)]
     inner = [whole(indices, "indices", [n]) if k == place else n for k, n in enumerate(u)]
-    return f'scatter[{", ".join(u)}](x, ({", ".join(inner)},), {subscripted("source", u)}, "{fold}")'
+    shape = ["L" if k == place else n for k, n in enumerate(_names("N", x.rank))]
+    return _lines(_sizes("x", "N", x.rank), "indices: [L]", _shaped("source", shape),
+                  f'scatter[{", ".join(u)}](x, ({", ".join(inner)},), {subscripted("source", u)}, "{fold}")')
 
 
 @operator("index_add", group=_GROUP, summary="slices of source added to slices of x along an axis",
-          example="index_add(X, 0, indices, source)", ranks={"indices": 1}, renames=_NAMES)
+          example="index_add(X, 0, indices, source)", ranks={"indices": 1}, renames=_RENAMES)
 def index_add(x: Tensor, axis: int, indices: Tensor, source: Tensor) -> str:
     return _indexed("index_add", x, axis, indices, source, "sum")
 
 
 @operator("index_copy", group=_GROUP, summary="slices of source in place of slices of x along an axis",
-          example="index_copy(X, 0, indices, source)", ranks={"indices": 1}, renames=_NAMES)
+          example="index_copy(X, 0, indices, source)", ranks={"indices": 1}, renames=_RENAMES)
 def index_copy(x: Tensor, axis: int, indices: Tensor, source: Tensor) -> str:
     return _indexed("index_copy", x, axis, indices, source, "last")
 
 
 @operator("index_reduce", group=_GROUP, summary="slices of source folded into slices of x: add, mul, max or min",
-          example='index_reduce(X, 0, indices, source, "max")', ranks={"indices": 1}, renames=_NAMES)
+          example='index_reduce(X, 0, indices, source, "max")', ranks={"indices": 1}, renames=_RENAMES)
 def index_reduce(x: Tensor, axis: int, indices: Tensor, source: Tensor, reduction: str = "add") -> str:
     return _indexed("index_reduce", x, axis, indices, source, _fold(reduction, "index_reduce"))
 
 
 @operator("index_fill", group=_GROUP, summary="slices of x along an axis set to a number",
-          example="index_fill(X, 0, indices, 1)", ranks={"indices": 1}, renames=_NAMES)
+          example="index_fill(X, 0, indices, 1)", ranks={"indices": 1}, renames=_RENAMES)
 def index_fill(x: Tensor, axis: int, indices: Tensor, value: Scalar) -> str:
     place = normalised(axis, x.rank, "index_fill")
     u = [f"u{k}" for k in range(x.rank)]
@@ -168,8 +182,11 @@ def index_put(x: Tensor, values: Tensor, indices: Tensors, accumulate: bool = Fa
         raise wrong("index_put takes indices of one shape, and values with their axes and the rest of those of x")
     u = [f"u{k}" for k in range(values.rank)]
     place = [whole(t, f"indices{n}", u[:outer]) for n, t in enumerate(indices)]
-    return (f'scatter[{", ".join(u) or "u in 1"}](x, ({", ".join([*place, *u[outer:]])},), {subscripted("values", u)}, '
+    sizes = [_shaped(f"indices{n}", _names("M", outer)) for n in range(depth)]
+    body = (f'scatter[{", ".join(u) or "u in 1"}](x, ({", ".join([*place, *u[outer:]])},), {subscripted("values", u)}, '
             f'"{"sum" if accumulate else "last"}")')
+    return _lines(_sizes("x", "N", x.rank), *sizes, _shaped("values", [*_names("M", outer), *_names("N", x.rank)[depth:]]),
+                  body)
 
 
 @operator("bincount", group=_GROUP, summary="how often each number below `length` occurs, or the sums of its weights",

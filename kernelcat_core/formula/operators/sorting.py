@@ -161,46 +161,46 @@ def nonzero_count(x: Tensor) -> str:
 _RUNS = """x: [N]
 order = argsort(x)
 s[k] = x[order[k]]
-new[k in N] = where(k > 0, s[k] != s[k - 1], True)
+new[k in N] = where(k > 0, i64(s[k] != s[k - 1]), 1)
 group = scan("sum", new, 0) - 1
 """
 
 
 def _flat(x: Tensor, name: str) -> None:
     if x.rank != 1:
-        raise wrong(f"{name} takes one axis", f"flatten it: {name}(flatten(X))")
+        raise wrong(f"{name} takes one axis", f"flatten it: {name}(X)")
 
 
 @operator("unique", group=_GROUP, summary="the distinct elements in order, 0 after the last (see unique_count)",
-          example="unique(flatten(X))", ranks={"x": 1}, renames=_NAMES)
+          example="unique(X)", ranks={"x": 1}, renames=_NAMES)
 def unique(x: Tensor) -> str:
     _flat(x, "unique")
-    return _RUNS + 'none[k] = where(False, x[k], 0)\nscatter[u](none, (group[u],), s[u], "last", new[u])'
+    return _RUNS + 'none[k] = where(False, x[k], 0)\nscatter[u](none, (group[u],), s[u], "last", new[u] > 0)'
 
 
-@operator("unique_count", group=_GROUP, summary="how many distinct elements there are (i64)", example="unique_count(flatten(X))",
+@operator("unique_count", group=_GROUP, summary="how many distinct elements there are (i64)", example="unique_count(X)",
           ranks={"x": 1}, renames=_NAMES)
 def unique_count(x: Tensor) -> str:
     _flat(x, "unique_count")
-    return _RUNS + "sum[k](i64(new[k]))"
+    return _RUNS + "sum[k](new[k])"
 
 
 @operator("unique_indices", group=_GROUP, summary="where each distinct element comes first (i64), -1 after the last",
-          example="unique_indices(flatten(X))", ranks={"x": 1}, renames=_NAMES)
+          example="unique_indices(X)", ranks={"x": 1}, renames=_NAMES)
 def unique_indices(x: Tensor) -> str:
     _flat(x, "unique_indices")
-    return _RUNS + 'none[k in N] = -1\nscatter[u](none, (group[u],), order[u], "last", new[u])'
+    return _RUNS + 'none[k in N] = -1\nscatter[u](none, (group[u],), order[u], "last", new[u] > 0)'
 
 
 @operator("unique_inverse", group=_GROUP, summary="for every element its number among the distinct ones (i64)",
-          example="unique_inverse(flatten(X))", ranks={"x": 1}, renames=_NAMES)
+          example="unique_inverse(X)", ranks={"x": 1}, renames=_NAMES)
 def unique_inverse(x: Tensor) -> str:
     _flat(x, "unique_inverse")
     return _RUNS + "none[k in N] = 0\nscatter[u](none, (order[u],), group[u])"
 
 
 @operator("unique_counts", group=_GROUP, summary="how often each distinct element occurs (i64), 0 after the last",
-          example="unique_counts(flatten(X))", ranks={"x": 1}, renames=_NAMES)
+          example="unique_counts(X)", ranks={"x": 1}, renames=_NAMES)
 def unique_counts(x: Tensor) -> str:
     _flat(x, "unique_counts")
     return _RUNS + 'none[k in N] = 0\nscatter[u](none, (group[u],), 1, "sum")'

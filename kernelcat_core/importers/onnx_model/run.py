@@ -123,7 +123,7 @@ class _Model:
             if body is None:
                 raise KernelcatError("KC-I004", f"the operator {domain + '.' if domain else ''}{n.op_type} (opset {version}) is "
                                      "not mapped", hint="`kernelcat coverage onnx` lists what is mapped")
-            return self._function(body, values, attributes)
+            return self._function(body, values, {**self._defaults(n.op_type, domain, version), **attributes})
         made = found(Node(n.op_type, self.trace, values, attributes, version, tuple(n.output), self, scope))
         if isinstance(made, tuple):
             return made
@@ -139,7 +139,14 @@ class _Model:
             given.setdefault(a.name, self._attribute(a))
         opsets = {("" if o.domain == "ai.onnx" else o.domain): o.version for o in function.opset_import}
         self._nodes([_bound(n, given) for n in function.node], scope, opsets)
-        return [scope[o] for o in function.output]
+        return [scope.get(o) for o in function.output]
+
+    def _defaults(self, op: str, domain: str, version: int) -> dict[str, Any]:
+        """The attributes that an operator of the standard has when its node does not give them."""
+        import onnx
+
+        schema: Any = onnx.defs.get_schema(op, version, domain)
+        return {name: self._attribute(a.default_value) for name, a in schema.attributes.items() if a.default_value.name}
 
     def subgraph(self, graph: Any, bound: dict[str, Item], outer: dict[str, Item]) -> list[Item]:
         """Outputs of an If, Loop or Scan body."""

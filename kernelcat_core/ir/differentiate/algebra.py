@@ -96,6 +96,8 @@ def minus(a: Expr, b: Expr) -> Expr:
         return neg(b)
     if (inner := _negated(b)) is not None:
         return plus(a, inner)
+    if isinstance(a, Op) and a.name == "neg":
+        return neg(plus(a.args[0], b))
     return _folded("sub", a, b) or op("sub", a, b)
 
 
@@ -147,15 +149,18 @@ def conjuncts(e: Expr | None) -> list[Expr]:
 
 
 def assuming(e: Expr, known: Iterable[Expr]) -> Expr:
-    """`e` where the conditions `known` hold: choices that they decide are gone."""
+    """`e` where the conditions `known` hold: choices that they decide, or that a load makes itself, are gone."""
     facts = set(known)
-    if not facts:
-        return e
 
     def decided(n: Expr) -> Expr | None:
-        if isinstance(n, Op) and n.name == "where" and all(c in facts for c in conjuncts(n.args[0])):
-            return n.args[1]
-        return None
+        if not isinstance(n, Op) or n.name != "where":
+            return None
+        condition, chosen, other = n.args
+        parts = conjuncts(condition)
+        if all(c in facts for c in parts):
+            return chosen
+        inside = isinstance(chosen, Load) and isinstance(other, Const) and chosen.fill == other
+        return chosen if inside and isinstance(chosen, Load) and set(parts) <= set(conjuncts(chosen.where)) else None
 
     return transform(e, decided)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from kernelcat_core.dtypes import I64
 from kernelcat_core.ir import polynomial as poly
 from kernelcat_core.ir.differentiate.algebra import conjuncts
 from kernelcat_core.ir.expr import (
@@ -38,13 +39,19 @@ _LARGE = 1 << 40  # what an unknown size counts as, when variables are compared
 @dataclass(frozen=True)
 class Inversion:
     """`bound`: variable -> its value over the element's position and the free variables; `free` has those left, with
-    the ones that solving added; `guards` must hold at a point for it to read the element. Variables in `outside` may leave
-    their range where a guard fails."""
+    the ones that solving added; `guards` must hold at a point for it to read the element. A variable in `outside` leaves its
+    range where one of those guards fails."""
 
     bound: Mapping[str, Expr]
     free: tuple[Axis, ...]
     guards: tuple[Expr, ...]
-    outside: frozenset[str]
+    outside: Mapping[str, frozenset[Expr]]
+    ranges: Mapping[str, Expr]
+
+    def predicate(self, c: Expr | None) -> list[Expr]:
+        """A condition over the loop's variables as conditions at the solution, those that hold everywhere left out."""
+        moved = [normal(substitute(part, self.bound)) for part in conjuncts(c)]
+        return [part for part in dict.fromkeys(moved) if not certain(part, self.ranges)]
 
 
 def invert(load: Load, axes: tuple[Axis, ...], target: tuple[Axis, ...], fresh: Callable[[str], str]) -> Inversion | None:
@@ -57,21 +64,47 @@ def invert(load: Load, axes: tuple[Axis, ...], target: tuple[Axis, ...], fresh: 
     s.equations = [(poly.normal(e), t.var) for e, t in zip(load.index, target, strict=True)]
     if not s.solve():
         return None
-    predicates = [substitute(c, s.bound) for c in s.predicates]
-    guards = [c for c in (*s.guards, *predicates) if not s.certain(c)]
+    stated = [(name, normal(substitute(c, s.bound))) for name, c in s.guards]
+    stated += [("", normal(substitute(c, s.bound))) for c in s.predicates]
+    kept = [(name, c) for name, c in stated if not s.certain(c)]
+    guards = dict.fromkeys(sorted((c for _, c in kept), key=is_affine, reverse=True))
+    outside = {n: frozenset(c for name, c in kept if name == n) for n in s.bound}
     free = tuple(Axis(n, size) for n, size in s.sizes.items() if n not in s.bound)
-    outside = frozenset(n for n, e in s.bound.items()
-                        if not (s.certain(op("le", ZERO, e)) and s.certain(op("lt", e, s.sizes[n]))))
-    return Inversion(s.bound, free, tuple(dict.fromkeys(sorted(guards, key=_is_affine, reverse=True))), outside)
+    return Inversion(s.bound, free, tuple(guards), {n: found for n, found in outside.items() if found}, s.ranges())
 
 
-def _is_affine(c: Expr) -> bool:
-    return isinstance(c, Op) and len(c.args) == 2 and all(a.dtype == ZERO.dtype and poly.affine(poly.of(a)) for a in c.args)
+def normal(c: Expr) -> Expr:
+    """A comparison of index expressions with both sides in normal form."""
+    if isinstance(c, Op) and len(c.args) == 2 and c.args[0].dtype == c.args[1].dtype == I64:
+        return op(c.name, *(poly.normal(a) for a in c.args))
+    return c
+
+
+def certain(c: Expr, ranges: Mapping[str, Expr]) -> bool:
+    """Whether a condition on indices follows from their ranges."""
+    if isinstance(c, Const):
+        return bool(c.value)
+    if not isinstance(c, Op) or len(c.args) != 2 or any(a.dtype != I64 for a in c.args):
+        return False
+    gap = poly.plus(poly.of(c.args[1]), poly.of(c.args[0]), -1)
+    if c.name == "eq":
+        return gap == {}
+    if c.name in ("gt", "ge"):
+        gap = poly.plus({}, gap, -1)
+    if c.name in ("lt", "gt"):
+        gap = poly.plus(gap, poly.constant(1), -1)
+    found = poly.bounds(gap, ranges) if c.name in ("lt", "le", "gt", "ge") else None
+    return found is not None and poly.nonnegative(found[0])
+
+
+def is_affine(c: Expr) -> bool:
+    """Whether `c` compares affine expressions of indices, so that the language takes it as a guard of loads."""
+    return isinstance(c, Op) and len(c.args) == 2 and all(a.dtype == I64 and poly.affine(poly.of(a)) for a in c.args)
 
 
 def _aimed(c: Expr, load: Load, target: tuple[Axis, ...]) -> Expr:
     """A comparison about a subscript of the load as one about the element's position."""
-    if not isinstance(c, Op) or c.name not in ("lt", "le", "gt", "ge", "eq", "ne") or any(a.dtype != ZERO.dtype for a in c.args):
+    if not isinstance(c, Op) or c.name not in ("lt", "le", "gt", "ge", "eq", "ne") or any(a.dtype != I64 for a in c.args):
         return c
     gap = poly.plus(poly.of(c.args[0]), poly.of(c.args[1]), -1)
     for e, t in zip(load.index, target, strict=True):
@@ -93,7 +126,8 @@ class _Solver:
     equations: list[tuple[Expr, Expr]] = field(default_factory=list)
     predicates: list[Expr] = field(default_factory=list)
     bound: dict[str, Expr] = field(default_factory=dict)
-    guards: list[Expr] = field(default_factory=list)
+    guards: list[tuple[str, Expr]] = field(default_factory=list)
+    """Conditions, each with the variable whose value needs it ("": none)."""
 
     # -- what is known
 
@@ -101,29 +135,7 @@ class _Solver:
         return {**self.around, **{n: s for n, s in self.sizes.items() if n not in self.bound}}
 
     def certain(self, c: Expr) -> bool:
-        """Whether a condition follows from the ranges of position and free variables."""
-        if isinstance(c, Const):
-            return bool(c.value)
-        if not isinstance(c, Op) or len(c.args) != 2 or any(a.dtype != ZERO.dtype for a in c.args):
-            return False
-        a, b = poly.of(c.args[0]), poly.of(c.args[1])
-        one = poly.constant(1)
-        match c.name:
-            case "lt":
-                return self.never_negative(poly.plus(poly.plus(b, a, -1), one, -1))
-            case "le":
-                return self.never_negative(poly.plus(b, a, -1))
-            case "gt":
-                return self.never_negative(poly.plus(poly.plus(a, b, -1), one, -1))
-            case "ge":
-                return self.never_negative(poly.plus(a, b, -1))
-            case "eq":
-                return poly.plus(a, b, -1) == {}
-        return False
-
-    def never_negative(self, p: Polynomial) -> bool:
-        found = poly.bounds(p, self.ranges())
-        return found is not None and poly.nonnegative(found[0])
+        return certain(c, self.ranges())
 
     def unknown(self, e: Expr) -> list[str]:
         return [n for n in poly.indices(poly.of(e)) if n in self.sizes and n not in self.bound]
@@ -142,17 +154,17 @@ class _Solver:
     def bind(self, name: str, value: Expr) -> None:
         value = poly.normal(value)
         self.bound = {n: substitute(e, {name: value}) for n, e in self.bound.items()}
-        self.guards = [substitute(g, {name: value}) for g in self.guards]
+        self.guards = [(n, substitute(g, {name: value})) for n, g in self.guards]
         self.bound[name] = value
 
-    def require(self, c: Expr) -> None:
+    def require(self, c: Expr, name: str = "") -> None:
         if not self.certain(c):
-            self.guards.append(c)
+            self.guards.append((name, c))
 
-    def inside(self, e: Expr, size: Expr) -> None:
+    def inside(self, e: Expr, size: Expr, name: str = "") -> None:
         """0 <= e < size"""
-        self.require(op("le", ZERO, poly.normal(e)))
-        self.require(op("lt", poly.normal(e), size))
+        self.require(op("le", ZERO, poly.normal(e)), name)
+        self.require(op("lt", poly.normal(e), size), name)
 
     def plain(self, k: int) -> bool:
         """An equation without unknowns, or with a variable alone on its left."""
@@ -161,7 +173,7 @@ class _Solver:
             del self.equations[k]
             size = self.sizes[left.name]
             self.bind(left.name, right)
-            self.inside(right, size)
+            self.inside(right, size, left.name)
             return True
         if not self.unknown(left):
             del self.equations[k]
@@ -170,30 +182,32 @@ class _Solver:
         return False
 
     def digits(self, k: int) -> bool:
-        """c*v + rest with 0 <= rest - low < c: v is the quotient by c and the rest the remainder, as digits of a number."""
+        """c*v + rest with 0 <= rest - low < c: v is the quotient by c and the rest the remainder, as digits of a number.
+
+        v is a variable, or a quotient or remainder of some.
+        """
         left, right = self.equations[k]
         p = poly.of(left)
-        for name in self.unknown(left):
-            split = poly.linear(p, name)
-            if split is None or not split[0] or poly.indices(split[0]) or name in variables(right):
-                continue
-            c, rest = split
-            if c == {(): 1} or not [n for n in poly.indices(rest) if n in self.sizes and n not in self.bound]:
+        for v in self._terms(p):
+            c, rest = _apart(p, v)
+            if c == {(): 1} or poly.indices(c) or not self.unknown(poly.expression(rest)) or not poly.nonnegative(c):
                 continue
             found = poly.bounds(rest, self.ranges())
-            if found is None or not poly.nonnegative(c) or poly.indices(found[0]) or poly.indices(found[1]):
+            if found is None or poly.indices(found[0]) or poly.indices(found[1]):
                 continue
             low, high = found
             if not poly.nonnegative(poly.plus(poly.plus(c, poly.constant(1), -1), poly.plus(high, low, -1), -1)):
                 continue
             step, from_low = poly.expression(c), sub(right, poly.expression(low))
-            size = self.sizes[name]
             del self.equations[k]
-            self.bind(name, op("floordiv", from_low, step))
-            self.inside(self.bound[name], size)
+            self.equations.append((v, op("floordiv", from_low, step)))
             self.equations.append((poly.expression(rest), add(op("mod", from_low, step), poly.expression(low))))
             return True
         return False
+
+    def _terms(self, p: Polynomial) -> list[Expr]:
+        """Unknown variables, quotients and remainders among the factors of `p`, each once."""
+        return [x for x in dict.fromkeys(x for m in p for x in m) if self.unknown(x)]
 
     def atom(self, k: int) -> bool:
         """A quotient f // s or a remainder f % s among the terms: an equation for f, with a variable for what is lost."""
@@ -271,13 +285,13 @@ class _Solver:
         best: tuple[tuple[int, int, int], str, Polynomial, int] | None = None
         for place, name in enumerate(n for n in self.sizes if n in self.unknown(left)):
             split = poly.linear(p, name)
-            c = None if split is None else poly.number(split[0])
-            if split is None or not c or name in variables(right):
+            factor = None if split is None else poly.number(split[0])
+            if split is None or not factor or name in variables(right):
                 continue
-            size = poly.number(poly.of(self.sizes[name]))
-            rank = (_LARGE if size is None else size, -place, -abs(c))
+            length = poly.number(poly.of(self.sizes[name]))
+            rank = (_LARGE if length is None else length, -place, -abs(factor))
             if best is None or rank > best[0]:
-                best = rank, name, split[1], c
+                best = rank, name, split[1], factor
         if best is None:
             return False
         _, name, rest, c = best
@@ -286,7 +300,21 @@ class _Solver:
         size = self.sizes[name]
         del self.equations[k]
         self.bind(name, op("floordiv", poly.normal(gap), step))
-        self.inside(gap, poly.normal(mul(size, step)))
+        self.inside(gap, poly.normal(mul(size, step)), name)
         if abs(c) != 1:
-            self.require(op("eq", op("mod", poly.normal(gap), step), ZERO))
+            self.require(op("eq", op("mod", poly.normal(gap), step), ZERO), name)
         return True
+
+
+def _apart(p: Polynomial, v: Expr) -> tuple[Polynomial, Polynomial]:
+    """`p` as coefficient * v + rest, where `v` is one of its atoms; the rest may use the variables of `v`."""
+    c: Polynomial = {}
+    rest: Polynomial = {}
+    for m, k in p.items():
+        if v in m:
+            others = list(m)
+            others.remove(v)
+            c = poly.plus(c, {tuple(others): k})
+        else:
+            rest[m] = k
+    return c, rest

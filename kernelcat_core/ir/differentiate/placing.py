@@ -17,7 +17,7 @@ from kernelcat_core.ir.differentiate.algebra import (
     times,
     where,
 )
-from kernelcat_core.ir.differentiate.inversion import Inversion, invert
+from kernelcat_core.ir.differentiate.inversion import Inversion, invert, is_affine
 from kernelcat_core.ir.expr import Const, Expr, Load, Op, cast, conjunction, product, substitute, transform, variables
 from kernelcat_core.ir.graph import Axis, Compute, Scatter, Tensor, monoid
 
@@ -59,35 +59,44 @@ def share(load: Load, axes: tuple[Axis, ...], value: Expr, tensor: Tensor, targe
 def _guarded(value: Expr, found: Inversion) -> Expr:
     """`value` at the solution: 0 where a guard fails, and nothing is loaded there that may lie outside."""
     guard = conjunction(*found.guards)
-    if guard is None:
-        return substitute(value, found.bound)
+    leading = next((f for f in _flat(value) if isinstance(core(f), Load) and _needs(core(f), found)), None)
 
     def protect(n: Expr) -> Expr | None:
-        if not isinstance(n, Load) or not any(variables(i) & found.outside for i in n.index):
+        if not isinstance(n, Load):
             return None
-        before = None if n.where is None else substitute(n.where, found.bound)
-        both = conjunction(guard, *(c for c in conjuncts(before) if c not in found.guards))
-        return replace(n, where=both, fill=n.fill if n.fill is not None else _nothing(n))
+        needed = set(found.guards) if leading is not None and n == core(leading) else _needs(n, found)
+        if not needed and n.where is None:
+            return None
+        both = dict.fromkeys([c for c in found.guards if c in needed] + found.predicate(n.where))
+        where_ = conjunction(*sorted(both, key=is_affine, reverse=True))
+        return replace(n, where=where_, fill=None if where_ is None else n.fill if n.fill is not None else _nothing(n))
 
     value = substitute(transform(value, protect), found.bound)
-    if _vanishes(value):
+    if guard is None or _vanishes(value, set(found.guards)):
         return value
     return where(guard, value, number(0.0, value))
+
+
+def _needs(n: Expr, found: Inversion) -> set[Expr]:
+    """The guards without which a load may lie outside."""
+    used = {v for i in n.index for v in variables(i)} if isinstance(n, Load) else set()
+    return {c for v in used for c in found.outside.get(v, ())}
 
 
 def _nothing(n: Load) -> Const:
     return Const(0.0 if n.dtype.is_float else False if n.dtype.kind == "b" else 0, n.dtype)
 
 
-def _vanishes(e: Expr) -> bool:
-    """Whether a product of plain factors is 0 where its guards fail: one of them is a load that is 0 there."""
+def _vanishes(e: Expr, guards: set[Expr]) -> bool:
+    """Whether a product of plain factors is 0 where a guard fails: one of them is a load that is 0 there."""
     if isinstance(e, Op) and e.name == "where" and is_number(e.args[2], 0.0):
-        return _vanishes(e.args[1])
+        return _vanishes(e.args[1], guards)
     if isinstance(e, Op) and e.name == "div" and isinstance(e.args[1], Const):
-        return _vanishes(e.args[0])
-    factors = _flat(e)
-    plain = all(isinstance(core(f), Load | Const) for f in factors)
-    return plain and any(isinstance(c := core(f), Load) and c.fill is not None and is_number(c.fill, 0.0) for f in factors)
+        return _vanishes(e.args[0], guards)
+    factors = [core(f) for f in _flat(e)]
+    read = [f for f in factors if isinstance(f, Load)]
+    zero = any(f.fill is not None and is_number(f.fill, 0.0) and guards <= set(conjuncts(f.where)) for f in read)
+    return zero and all(isinstance(f, Load | Const) for f in factors)
 
 
 def _flat(e: Expr) -> list[Expr]:

@@ -15,7 +15,7 @@ Textbook derivatives, with these conventions where there is none:
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from kernelcat_core.ir.differentiate import smooth
 from kernelcat_core.ir.differentiate.algebra import (
@@ -35,6 +35,8 @@ from kernelcat_core.ir.expr import Const, Expr, Load, Op, Var, cast, op
 
 Leaf = Load | Var
 Rule = Callable[[Op, Expr], tuple[Gradient, ...]]
+Gate = Callable[[Expr], Expr]
+Choice = Callable[[Op], tuple[Gate, ...]]
 
 _LN2, _LN10 = math.log(2.0), math.log(10.0)
 
@@ -83,27 +85,31 @@ def _raised(x: Expr, c: float) -> Expr:
     return op("pow", x, number(c, x))
 
 
-def _extreme(better: str) -> Rule:
-    def rule(e: Op, s: Expr) -> tuple[Gradient, ...]:
+def _extreme(better: str) -> Choice:
+    def gates(e: Op) -> tuple[Gate, ...]:
         a, b = e.args
-        zero = number(0.0, s)
-        if isinstance(a, Const) or isinstance(b, Const):
-            return where(op(better, a, b), s, zero), where(op(better, b, a), s, zero)
-        tie = where(op("eq", a, b), times(s, number(0.5, s)), zero)
-        return where(op(better, a, b), s, tie), where(op(better, b, a), s, tie)
+        only_better = isinstance(a, Const) or isinstance(b, Const)
 
-    return rule
+        def gate(x: Expr, y: Expr) -> Gate:
+            def pass_on(d: Expr) -> Expr:
+                zero = number(0.0, d)
+                tie = zero if only_better else where(op("eq", a, b), times(d, number(0.5, d)), zero)
+                return where(op(better, x, y), d, tie)
+
+            return pass_on
+
+        return gate(a, b), gate(b, a)
+
+    return gates
 
 
-def _lenient_extreme(at_least: str) -> Rule:
+def _lenient_extreme(at_least: str) -> Choice:
     """fmax and fmin: NaN loses, the first side wins ties."""
-    def rule(e: Op, s: Expr) -> tuple[Gradient, ...]:
-        a, b = e.args
-        zero = number(0.0, s)
-        first = op("or", op(at_least, a, b), op("isnan", b))
-        return where(first, s, zero), where(first, zero, s)
+    return lambda e: _either(op("or", op(at_least, *e.args), op("isnan", e.args[1])))
 
-    return rule
+
+def _either(condition: Expr) -> tuple[Gate, ...]:
+    return (lambda d: where(condition, d, number(0.0, d))), (lambda d: where(condition, number(0.0, d), d))
 
 
 def _angle(e: Op, s: Expr) -> tuple[Gradient, ...]:
@@ -120,10 +126,6 @@ def _signed(e: Op, s: Expr) -> tuple[Gradient, ...]:
 
 def _remainder(rounding: str) -> Rule:
     return lambda e, s: (s, neg(times(s, op(rounding, op("div", *e.args)))))
-
-
-def _choice(e: Op, s: Expr) -> tuple[Gradient, ...]:
-    raise AssertionError("a choice is taken where its sides meet, see partials")
 
 
 def _one_minus_square(x: Expr) -> Expr:
@@ -163,16 +165,21 @@ RULES: dict[str, Rule] = {
     "mod": _remainder("floor"),
     "fmod": _remainder("trunc"),
     "pow": _power,
+    "atan2": _angle,
+    "hypot": lambda e, s: (over(times(s, e.args[0]), e), over(times(s, e.args[1]), e)),
+    "copysign": _signed,
+    "cast": lambda e, s: (cast(s, computed(e.args[0].dtype)) if e.args[0].dtype.is_float else None,),
+}
+
+CHOICES: dict[str, Choice] = {
     "max": _extreme("gt"),
     "min": _extreme("lt"),
     "fmax": _lenient_extreme("ge"),
     "fmin": _lenient_extreme("le"),
-    "atan2": _angle,
-    "hypot": lambda e, s: (over(times(s, e.args[0]), e), over(times(s, e.args[1]), e)),
-    "copysign": _signed,
-    "where": _choice,
-    "cast": lambda e, s: (cast(s, computed(e.args[0].dtype)) if e.args[0].dtype.is_float else None,),
+    "where": lambda e: ((lambda d: number(0.0, d)), *_either(e.args[0])),
 }
+"""Operations whose value is that of one operand: what passes to each is decided after its own derivatives are formed, so
+that an infinity on the other side does no harm."""
 
 FLAT = frozenset((
     "floor", "ceil", "trunc", "rint", "round_half_away", "sign", "floordiv", "not_bits", "isnan", "isinf", "isfinite",
@@ -192,24 +199,19 @@ def partials(e: Expr, s: Expr) -> dict[Leaf, Expr]:
         return {e: s}
     if not isinstance(e, Op) or e.name in FLAT:
         return {}
-    if e.name == "where":
-        return _chosen(e, s)
+    found: dict[Leaf, Expr] = {}
+    for leaf, d in _below(e, s):
+        found[leaf] = plus(found[leaf], d) if leaf in found else d
+    return found
+
+
+def _below(e: Op, s: Expr) -> Iterator[tuple[Leaf, Expr]]:
+    """What each operand passes on to leaves."""
+    if e.name in CHOICES:
+        for operand, gate in zip(e.args, CHOICES[e.name](e), strict=True):
+            yield from ((leaf, gate(d)) for leaf, d in partials(operand, s).items())
+        return
     known = smooth.partial(e, s)
-    steps = known if known is not None else [(a, d) for a, d in zip(e.args, RULES[e.name](e, s), strict=True)]
-    found: dict[Leaf, Expr] = {}
-    for operand, step in steps:
+    for operand, step in known if known is not None else zip(e.args, RULES[e.name](e, s), strict=True):
         if step is not None:
-            for leaf, d in partials(operand, step).items():
-                found[leaf] = plus(found[leaf], d) if leaf in found else d
-    return found
-
-
-def _chosen(e: Op, s: Expr) -> dict[Leaf, Expr]:
-    condition, a, b = e.args
-    left, right = partials(a, s), partials(b, s)
-    found: dict[Leaf, Expr] = {}
-    for leaf in {**left, **right}:
-        like = left.get(leaf) or right[leaf]
-        zero = number(0.0, like)
-        found[leaf] = where(condition, left.get(leaf, zero), right.get(leaf, zero))
-    return found
+            yield from partials(operand, step).items()

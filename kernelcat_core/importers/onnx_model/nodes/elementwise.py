@@ -167,16 +167,24 @@ def identity(n: Node) -> Value:
     return n.inputs[0]  # type: ignore[return-value]
 
 
+GREATEST = {"f8e4m3": 448.0, "f8e5m2": 57344.0}
+"""The greatest finite numbers of the 8-bit floats."""
+
+
 @onnx_op("Cast CastLike")
 def cast(n: Node) -> Value:
     to = n.x(1).dtype if n.op == "CastLike" else tensor_type(n.attr("to"))
-    return convert(n, n.x(), to.name)
+    return convert(n, n.x(), to.name, saturate=bool(n.attr("saturate", 1)))
 
 
-def convert(n: Node, x: Value, to: str) -> Value:
-    """`x` as another element type; to integers toward zero, to bool by not being zero."""
+def convert(n: Node, x: Value, to: str, saturate: bool = True) -> Value:
+    """`x` as another element type; to integers toward zero, to bool by not being zero, to 8-bit floats within their range
+    unless `saturate` is off."""
     if x.dtype.name == to:
         return x
     if to == BOOL.name:
         return n.formula("y = x != 0", x=x)
+    if to in GREATEST and saturate:
+        most = GREATEST[to]
+        return n.formula(f"y = {to}(minimum(maximum(f32(x), -{most}), {most}))", x=x)
     return n.formula(f"y = {to}(x)", x=x)

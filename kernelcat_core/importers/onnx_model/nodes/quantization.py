@@ -32,10 +32,11 @@ def _spread(n: Node, name: str, x: Value, t: Value) -> str:
 def quantize(n: Node) -> Value:
     x, scale = n.x(0), n.x(1)
     kind = n.x(2).dtype if n.has(2) else tensor_type(n.attr("output_dtype")) if n.attr("output_dtype") else tensor_type(2)
-    if kind.is_float:
-        raise n.refuse(f"to {kind}")
-    low, high = bounds(kind)
     i = indices("i", x.rank)
+    if kind.is_float:  # zero points of floats are 0
+        quotient = n.formula(f"y{_at(i, x.shape)} = f32(x{_at(i)})/f32({_spread(n, 's', x, scale)})", x=x, s=scale)
+        return convert(n, quotient, kind.name, saturate=bool(n.attr("saturate", 1)))
+    low, high = bounds(kind)
     real = "f64" if x.dtype.bits > 32 or kind.bits > 16 else "f32"
     rounded = f"rint({real}(x{_at(i)})/{real}({_spread(n, 's', x, scale)}))"
     if n.has(2):

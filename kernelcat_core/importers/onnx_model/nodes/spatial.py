@@ -15,6 +15,8 @@ def resize(n: Node) -> Value:
     scales = tuple(float(v) for v in n.host(first)) if n.has(first) and n.x(first).size else None
     sizes = n.ints(3) if n.has(3) else None
     coordinates = n.attr("coordinate_transformation_mode", "asymmetric" if n.version < 11 else "half_pixel")
+    if coordinates == "align_corners" and not sizes:
+        coordinates = "align_scaled_corners"
     roi = tuple(float(v) for v in n.host(1)) if coordinates == "tf_crop_and_resize" else None
     axes = n.attr("axes")
     return n.call("resize", x, sizes=sizes, scales=None if sizes else scales, mode=n.attr("mode", "nearest"),

@@ -52,7 +52,7 @@ CASES = [
     # products
     Case("matmul", "Y = X @ W", lambda X, W: X @ W, {"X": r(4, 3), "W": r(3, 5, seed=1)}),
     Case("batched matmul", "Y = matmul(X, W)", lambda X, W: X @ W, {"X": r(2, 4, 3), "W": r(3, 5, seed=1)}),
-    Case("linear", "Y = linear(X, W, b)", F.linear if False else lambda X, W, b: F.linear(X, W, b),
+    Case("linear", "Y = linear(X, W, b)", lambda X, W, b: F.linear(X, W, b),
          {"X": r(4, 3), "W": r(5, 3, seed=1), "b": r(5)}),
     Case("einsum", 'Y = einsum("bij,bjk->ik", A, B)', lambda A, B: torch.einsum("bij,bjk->ik", A, B),
          {"A": r(2, 3, 4), "B": r(2, 4, 5, seed=1)}),
@@ -150,4 +150,8 @@ CASES = [
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c.name)
 def test_gradients_are_those_of_torch(case: Case) -> None:
     wrt = ["X", "g", "b"] if case.name == "batch_norm" else None
-    agree(case.text, case.function, case.arrays, wrt)
+    agree(case.text, case.function, case.arrays, wrt, 1e-7 if case.name in _F32_LITERALS else 1e-9)
+
+
+_F32_LITERALS = ("causal attention",)
+"""The operator casts a literal to f32, so that its double-precision gradient is exact to that only."""
