@@ -47,7 +47,9 @@ from kernelcat_core.ir.expr import (
     Op,
     Var,
     conjunction,
+    conjuncts,
     loads,
+    mul,
     op,
     sub,
     substitute,
@@ -219,6 +221,8 @@ def _filled(e: Expr, condition: Expr | None) -> Expr:
         load = e.args[1]
         if load.where is not None and load.where == condition and not any(isinstance(i, Load) for i in load.index):
             return Load(load.tensor, load.index, load.dtype, load.where, e.args[2])
+        if load.fill == e.args[2] and set(conjuncts(condition)) <= set(conjuncts(load.where)):
+            return load
     return e
 
 
@@ -352,9 +356,12 @@ def _unproved(e: Expr, size: Expr, low: Lowering, c: Context) -> list[Expr]:
     p = polynomial.of(e)
     ranges = {k: low.sizes.resolve(v) for k, v in c.sizes.items()}
     checks: list[Expr] = []
+    end = size
+    if isinstance(e, Op) and e.name == "floordiv" and isinstance(e.args[1], Const) and int(e.args[1].value) > 0:
+        p, end = polynomial.of(e.args[0]), mul(size, e.args[1])  # f // c lies in 0..n-1 where f lies in 0..c*n-1
     if not holds(p, c.facts, ranges):
         checks.append(op("le", ZERO, e))
-    room = polynomial.plus(polynomial.of(sub(size, Const(1, I64))), p, -1)
+    room = polynomial.plus(polynomial.of(sub(end, Const(1, I64))), p, -1)
     if not holds(room, c.facts, ranges):
         checks.append(op("lt", e, size))
     return checks

@@ -60,9 +60,10 @@ def _power(a: Expr, b: Expr) -> Expr | None:
 
 
 def guard(node: Node, names: Mapping[str, Expr]) -> tuple[Guard, Guard] | None:
-    """A conjunction of affine comparisons of indices as (guard where it holds, guard where it does not), or None."""
+    """A conjunction of comparisons of index expressions, at least one of them affine, as (guard where it holds, guard
+    where it does not), or None."""
     links = _links(node, names, False)
-    if links is None:
+    if links is None or not any(poly.affine(poly.of(a)) and poly.affine(poly.of(b)) for _, a, b in links):
         return None
     condition: Expr | None = None
     facts: list[Polynomial] = []
@@ -98,7 +99,7 @@ def _links(node: Node, names: Mapping[str, Expr], negated: bool) -> list[tuple[s
     found: list[tuple[str, Expr, Expr]] = []
     for k, sign in enumerate(node.ops):
         a, b = sides[k], sides[k + 1]
-        if a is None or b is None or not (poly.affine(poly.of(a)) and poly.affine(poly.of(b))):
+        if a is None or b is None:
             return None
         found.append((_FLIPPED[sign] if negated else sign, a, b))
     return found

@@ -30,7 +30,8 @@ Evaluate = Callable[[Graph, Mapping[str, Array]], Mapping[str, Array]]
 
 @dataclass(frozen=True, eq=False)
 class Value:
-    """A tensor of a trace. `constant` holds the contents where the host knows them; `name` is "" until the graph reads it."""
+    """A tensor of a trace. `constant` holds the contents where the host knows them; then `name` is "" unless kernels
+    are to read them from memory."""
 
     dtype: DType
     shape: tuple[int, ...]
@@ -81,6 +82,11 @@ class Trace:
         array = np.asarray(array) if dtype is None else np.asarray(array).astype(dtype.numpy)
         return Value(element_type(array.dtype), array.shape, "", array)
 
+    def data(self, array: Any) -> Value:
+        """Contents that the host knows but that kernels read from memory: a count of turns, so that all turns are one kernel."""
+        value = self.constant(array)
+        return replace(value, name=self._read(value))
+
     def host(self, value: Value) -> Array:
         """The contents of a value, computed now where the host does not know them."""
         if value.constant is not None:
@@ -89,12 +95,18 @@ class Trace:
             if value.name not in self.constants.values():
                 self.looked_at[value.name] = self.feeds[value.name]
             return self.feeds[value.name]
-        if value.name not in self._known:
-            graph = self.graph([value.name])
-            fixed = self.fixed
-            self.volatile = self.volatile or any(t.name not in fixed for t in graph.inputs)
-            self._known.update(self._evaluate(graph, {t.name: self._contents(t.name) for t in graph.inputs}))
+        self.compute(value)
         return self._known[value.name]
+
+    def compute(self, *values: Value) -> None:
+        """Compute values now, in one go: what is asked of the trace later starts from them."""
+        wanted = [v.name for v in values if v.constant is None and v.name not in self.inputs and v.name not in self._known]
+        if not wanted:
+            return
+        graph = self.graph(wanted)
+        fixed = self.fixed
+        self.volatile = self.volatile or any(t.name not in fixed for t in graph.inputs)
+        self._known.update(self._evaluate(graph, {t.name: self._contents(t.name) for t in graph.inputs}))
 
     def _contents(self, name: str) -> Array:
         return self._known[name] if name in self._known else self.feeds[name]
@@ -168,7 +180,7 @@ class Trace:
 
     def _read(self, value: Value) -> str:
         """The tensor name of a value, which becomes an input of the graph when only the host knows it."""
-        if value.constant is None:
+        if value.constant is None or value.name:
             return value.name
         array = np.asarray(value.constant, order="C")
         digest = hashlib.sha256(f"{array.dtype}{array.shape}".encode() + array.tobytes()).hexdigest()
@@ -236,7 +248,7 @@ def _numbers(t: Tensor) -> tuple[int, ...]:
 
 def _as_literal(value: Value) -> Const | None:
     """A constant of one element as a literal, so that it costs no memory access and folds."""
-    if value.constant is None or value.size != 1 or value.dtype.bits < 8 or value.dtype.name.startswith("f8"):
+    if value.constant is None or value.name or value.size != 1 or value.dtype.bits < 8 or value.dtype.name.startswith("f8"):
         return None
     number = value.constant.reshape(()).item() if value.dtype.kind != "f" else float(value.constant.reshape(()))
     if isinstance(number, float) and not math.isfinite(number):

@@ -174,6 +174,13 @@ def conjunction(*conditions: Expr | None) -> Expr | None:
     return total
 
 
+def conjuncts(e: Expr | None) -> list[Expr]:
+    """The parts of a conjunction, left to right; none of None."""
+    if isinstance(e, Op) and e.name == "and" and e.dtype == BOOL:
+        return conjuncts(e.args[0]) + conjuncts(e.args[1])
+    return [] if e is None else [e]
+
+
 _FOLD: dict[str, Callable[[int, int], int | bool]] = {
     "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "min": min, "max": max,
     "lt": lambda a, b: a < b, "le": lambda a, b: a <= b, "gt": lambda a, b: a > b, "ge": lambda a, b: a >= b,
@@ -280,8 +287,8 @@ def transform(e: Expr, f: Callable[[Expr], Expr | None]) -> Expr:
         args = tuple(transform(a, f) for a in e.args)
         if args != e.args:
             e = simplify_node(Op(e.name, args, e.dtype))
-            if any(e is a for a in args):
-                return e  # folded to an operand, which is done
+            if not isinstance(e, Op):
+                return e  # folded to a leaf below, which is done: `f` once more would move an index twice
     elif isinstance(e, Load):
         e = Load(e.tensor, tuple(transform(i, f) for i in e.index), e.dtype,
                  None if e.where is None else transform(e.where, f), None if e.fill is None else transform(e.fill, f))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kernelcat_core.formula.operators.convolution import Padding
-from kernelcat_core.formula.operators.definition import OnnxNode, Scalar, Tensor, operator, wrong
+from kernelcat_core.formula.operators.definition import Scalar, Tensor, operator, wrong
 from kernelcat_core.formula.operators.pooling import NAMES, least, pool_windows, pooled
 from kernelcat_core.formula.operators.windows import Sizes, guards, per_axis
 
@@ -156,8 +156,7 @@ def _across(x: Tensor, size: int, before: int, name: str) -> str:
 
 
 @operator("lrn", group="normalisation", summary="each element divided by a power of the squares of nearby channels",
-          aliases="LRN", example="lrn(X, 3)", ranks={"x": 4}, renames={"input": "x"},
-          onnx=OnnxNode("LRN", ("x",), lambda a: {k: a[k] for k in ("size", "alpha", "beta", "bias")}))
+          aliases="LRN", example="lrn(X, 3)", ranks={"x": 4}, renames={"input": "x"})
 def lrn(x: Tensor, size: int, alpha: Scalar = 0.0001, beta: Scalar = 0.75, bias: Scalar = 1.0) -> str:
     return _across(x, size, (size - 1) // 2, "lrn")
 

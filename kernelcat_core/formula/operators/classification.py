@@ -37,7 +37,7 @@ def _labelled(chosen: str, smooth: str, kept: list[str], target: str, weight: Te
 
 
 @operator("nll_loss", group=GROUP, summary="minus the log-probability of each target class",
-          aliases="NegativeLogLikelihoodLoss", example="target: i64[N]; input: f32[N, C]; nll_loss(input, target)",
+          aliases="NegativeLogLikelihoodLoss", example="target: i64[N]; nll_loss(input, target)",
           ranks=_RANKS, renames=_NAMES, onnx=OnnxNode("NegativeLogLikelihoodLoss", ("input", "target", "weight"), arguments_of))
 def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int | None = -100,
              reduction: str = "mean") -> str:
@@ -51,7 +51,7 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, ignore
 
 @operator("cross_entropy", group=GROUP, summary="nll_loss of log_softmax; targets are classes, or probabilities of all classes",
           aliases="SoftmaxCrossEntropyLoss cross_entropy_loss",
-          example="target: i64[N]; input: f32[N, C]; cross_entropy(input, target)", ranks=_RANKS, renames=_NAMES,
+          example="target: i64[N]; cross_entropy(input, target)", ranks=_RANKS, renames=_NAMES,
           onnx=OnnxNode("SoftmaxCrossEntropyLoss", ("input", "target", "weight"), arguments_of,
                         applies=lambda a: a["target"].rank == a["input"].rank - 1 and a["label_smoothing"] == 0))
 def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int | None = -100,
@@ -88,7 +88,7 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, i
 
 
 @operator("multi_margin_loss", group=GROUP, summary="how far below the target class by the margin the other classes are not",
-          example="target: i64[N]; input: f32[N, C]; multi_margin_loss(input, target)", ranks=_RANKS, renames=_NAMES)
+          example="target: i64[N]; multi_margin_loss(input, target)", ranks=_RANKS, renames=_NAMES)
 def multi_margin_loss(input: Tensor, target: Tensor, margin: Scalar = 1.0, p: int = 1, reduction: str = "mean") -> str:
     if input.rank != 2 or target.rank != 1 or not target.dtype.is_integer or p not in (1, 2):
         raise wrong("multi_margin_loss takes input[N, C], an integer target[N] and p = 1 or 2")

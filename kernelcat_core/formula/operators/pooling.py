@@ -155,8 +155,7 @@ _global("global_avg_pool", "mean", "mean over all positions", "GlobalAveragePool
 
 
 @operator("global_lp_pool", group="pooling", summary="p-norm over all positions", example="global_lp_pool(X)",
-          aliases="GlobalLpPool", ranks={"input": 4}, renames=NAMES,
-          onnx=OnnxNode("GlobalLpPool", ("input",), lambda a: {"p": a["p"]}))
+          aliases="GlobalLpPool", ranks={"input": 4}, renames=NAMES)
 def global_lp_pool(input: Tensor, p: int = 2) -> str:
     if input.rank < 3:
         raise wrong("global_lp_pool takes input[N, C, ...] with at least one more axis")

@@ -8,8 +8,8 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable
 
-from kernelcat_core.dtypes import BOOL, F32, F64, DType
-from kernelcat_core.ir.expr import Const, Expr, Load, Op, cast, op, transform
+from kernelcat_core.dtypes import F32, F64, DType
+from kernelcat_core.ir.expr import Const, Expr, Load, Op, cast, conjuncts, op, transform
 
 Gradient = Expr | None
 
@@ -137,15 +137,6 @@ def widened(e: Expr) -> Expr:
         return cast(widened(inner), wide) if inner.dtype.is_float else cast(inner, wide)
     args = tuple(widened(a) if a.dtype.is_float else a for a in e.args)
     return e if args == e.args else op(e.name, *args)
-
-
-def conjuncts(e: Expr | None) -> list[Expr]:
-    """The parts of a conjunction, left to right."""
-    if e is None:
-        return []
-    if isinstance(e, Op) and e.name == "and" and e.dtype == BOOL:
-        return conjuncts(e.args[0]) + conjuncts(e.args[1])
-    return [e]
 
 
 def assuming(e: Expr, known: Iterable[Expr]) -> Expr:

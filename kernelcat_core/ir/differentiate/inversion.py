@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 
 from kernelcat_core.dtypes import I64
 from kernelcat_core.ir import polynomial as poly
-from kernelcat_core.ir.differentiate.algebra import conjuncts
 from kernelcat_core.ir.expr import (
     ONE,
     ZERO,
@@ -22,6 +21,7 @@ from kernelcat_core.ir.expr import (
     Op,
     Var,
     add,
+    conjuncts,
     index,
     mul,
     op,
@@ -76,8 +76,21 @@ def invert(load: Load, axes: tuple[Axis, ...], target: tuple[Axis, ...], fresh: 
 def normal(c: Expr) -> Expr:
     """A comparison of index expressions with both sides in normal form."""
     if isinstance(c, Op) and len(c.args) == 2 and c.args[0].dtype == c.args[1].dtype == I64:
-        return op(c.name, *(poly.normal(a) for a in c.args))
+        a, b = c.args
+        if c.name == "lt" and (f := _dividend(a)) is not None:  # f // s < n where f < s*n
+            a, b = f[0], mul(f[1], b)
+        if c.name == "le" and a == ZERO and (f := _dividend(b)) is not None:
+            b = f[0]
+        return op(c.name, poly.normal(a), poly.normal(b))
     return c
+
+
+def _dividend(e: Expr) -> tuple[Expr, Expr] | None:
+    """f and s of f // s, with s a literal or a size that is not divided itself."""
+    e = poly.normal(e)
+    if isinstance(e, Op) and e.name == "floordiv" and poly.nonnegative(poly.of(e.args[1])):
+        return e.args[0], e.args[1]
+    return None
 
 
 def certain(c: Expr, ranges: Mapping[str, Expr]) -> bool:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from kernelcat_core.ir.differentiate.algebra import (
     assuming,
     computed,
-    conjuncts,
     core,
     is_number,
     neg,
@@ -18,7 +17,19 @@ from kernelcat_core.ir.differentiate.algebra import (
     where,
 )
 from kernelcat_core.ir.differentiate.inversion import Inversion, invert, is_affine
-from kernelcat_core.ir.expr import Const, Expr, Load, Op, cast, conjunction, product, substitute, transform, variables
+from kernelcat_core.ir.expr import (
+    Const,
+    Expr,
+    Load,
+    Op,
+    cast,
+    conjunction,
+    conjuncts,
+    product,
+    substitute,
+    transform,
+    variables,
+)
 from kernelcat_core.ir.graph import Axis, Compute, Scatter, Tensor, monoid
 
 

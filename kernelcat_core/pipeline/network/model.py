@@ -53,6 +53,12 @@ class OnnxNetwork:
             self._ready.setdefault(key, []).append(ready)
         return self._run(ready, inputs)
 
+    @property
+    def launches(self) -> int:
+        """Kernels of the signature that was traced last."""
+        found = [r for kept in self._ready.values() for r in kept]
+        return len(found[-1].plan.steps) if found else 0
+
     def _evaluate(self, graph: Graph, feeds: Mapping[str, Array]) -> Mapping[str, Array]:
         return Plan(graph, threads=self.threads, opt_level=self.opt_level).run(feeds)
 

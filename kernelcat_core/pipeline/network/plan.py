@@ -47,12 +47,12 @@ class Step:
 class Plan:
     """A graph with constant sizes on generated kernels of this machine's CPU.
 
-    What depends on `constants` alone is computed once, here. Call `run` with arrays for the other inputs. Not for
+    What depends on `constants` alone is computed once, when it loads. Call `run` with arrays for the other inputs. Not for
     several threads at once: intermediates live in one arena.
     """
 
     def __init__(self, graph: Graph, constants: Mapping[str, Array] | None = None, *, target: str = "c",
-                 threads: int | None = None, opt_level: str = "O3") -> None:
+                 threads: int | None = None, opt_level: str = "O3", deferred: bool = False) -> None:
         _, self.target = resolve(target)
         self.graph = graph
         self.threads = threads or usable_cores()
@@ -62,7 +62,14 @@ class Plan:
         groups = [(k.nodes, k.stored) for k in kernels(graph)]
         parts = [canonical(nodes, stored, self._tensors) for nodes, stored in groups]
         self.modules = tuple(_module(p.graph, self.target) for p in parts)
-        entries = _entries(self.modules, self.target, self.threads, opt_level)
+        self._parts, self.opt_level = parts, opt_level
+        if not deferred:
+            self.load()
+
+    def load(self) -> None:
+        """Compile and load the kernels. A `deferred` plan is loaded by `load_all`, together with others."""
+        parts = self._parts
+        entries = _entries(self.modules, self.target, self.threads, self.opt_level)
         steps = [Step(p, e, tuple(p.sizes[n] for n in m.sizes)) for p, e, m in zip(parts, entries, self.modules, strict=True)]
         self.once = [s for s in steps if self._is_once(s)]
         self.steps = tuple(s for s in steps if s not in self.once)
@@ -131,6 +138,15 @@ class Plan:
             if function(pointers, values) != 0:
                 entry.failed()
         return {n: held[n] if n in held else self._constants[n] for n in self.graph.outputs}
+
+
+def load_all(plans: Sequence[Plan]) -> None:
+    """Load deferred plans for one target, with their kernels in common compiler runs."""
+    if plans:
+        first = plans[0]
+        _entries([m for p in plans for m in p.modules], first.target, first.threads, first.opt_level)
+        for p in plans:
+            p.load()
 
 
 @lru_cache(maxsize=4096)

@@ -21,9 +21,9 @@ class Options:
     threads: int | None = None
     opt_level: str = "O3"
 
-    def plan(self, graph: Graph, constants: Mapping[str, Array] | None = None) -> Plan:
+    def plan(self, graph: Graph, constants: Mapping[str, Array] | None = None, deferred: bool = False) -> Plan:
         """The kernels of a graph."""
-        return Plan(graph, constants, threads=self.threads, opt_level=self.opt_level)
+        return Plan(graph, constants, threads=self.threads, opt_level=self.opt_level, deferred=deferred)
 
     def evaluate(self, graph: Graph, feeds: Mapping[str, Array]) -> Mapping[str, Array]:
         """The outputs of a graph for arrays."""
@@ -33,11 +33,11 @@ class Options:
 class CompiledGraph:
     """An FX graph of ATen operators on kernels, for inputs of the traced shapes. Takes and gives flat lists of tensors."""
 
-    def __init__(self, imported: Imported, options: Options) -> None:
+    def __init__(self, imported: Imported, options: Options, deferred: bool = False) -> None:
         self.imported = imported
         trace = imported.trace
         self.names = [trace.named(v) if isinstance(v, Value) else None for v in imported.outputs]
-        self.plan = options.plan(trace.graph([n for n in self.names if n is not None]), trace.fixed)
+        self.plan = options.plan(trace.graph([n for n in self.names if n is not None]), trace.fixed, deferred)
         self._fixed = set(trace.fixed) | set(imported.inputs)
 
     def __call__(self, inputs: Sequence[Any]) -> list[Any]:
@@ -55,10 +55,11 @@ class CompiledGraph:
         return outputs
 
 
-def compiled(module: Any, inputs: Sequence[Any], options: Options, constants: Mapping[int, Any] | None = None) -> CompiledGraph:
-    """The kernels of a graph for tensors (numbers stay what they are)."""
+def compiled(module: Any, inputs: Sequence[Any], options: Options, constants: Mapping[int, Any] | None = None,
+             deferred: bool = False) -> CompiledGraph:
+    """The kernels of a graph for tensors (numbers stay what they are). `deferred`: to be loaded by plan.load_all."""
     arrays = [to_array(t) if hasattr(t, "dtype") and k not in (constants or {}) else t for k, t in enumerate(inputs)]
-    return CompiledGraph(trace_graph(module, arrays, options.evaluate, constants), options)
+    return CompiledGraph(trace_graph(module, arrays, options.evaluate, constants), options, deferred)
 
 
 class TorchNetwork:

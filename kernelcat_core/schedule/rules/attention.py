@@ -185,7 +185,6 @@ class _Cell:
             return None
         condition = conjunction(*self.others)
         assert condition is not None
-        self.others = []
         t = e.tile("allowed", BOOL, lanes, "near")
         e.map((t,), lanes, (e.value(condition, lanes, {}, (), self.last),))
         read = t.at(*(lane.var for lane in lanes))
@@ -201,7 +200,7 @@ class _Cell:
         least = Const(float("-inf"), w.dtype)
         x = self.scores.at(*(lane.var for lane in lanes))
         value = bind_states(e.value(w.score, lanes, {}, (), self.last), "s", (x,))
-        plain = [allowed, *(e.value(c, lanes, {}, (), self.last) for c in self.others)]
+        plain = [allowed] if allowed is not None else [e.value(c, lanes, {}, (), self.last) for c in self.others]
 
         def put(condition: Expr | None) -> None:
             chosen = value if condition is None else op("where", condition, value, least)

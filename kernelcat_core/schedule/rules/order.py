@@ -22,7 +22,7 @@ from kernelcat_core.schedule.rules.common import blocks_of, lane_block
 from kernelcat_core.target import Target
 
 _FEW = 16  # so many places are found faster one by one
-_WIDEST = 1 << 16  # of the runs that pairs merge when the length of a row is only known at run time
+_WIDEST = 1 << 20  # of the runs that pairs merge when the length of a row is only known at run time
 
 
 def applies(node: Select) -> bool:
@@ -33,12 +33,25 @@ def applies(node: Select) -> bool:
 
 def less(a: Expr, b: Expr, descending: bool) -> Expr:
     """Whether key `a` comes strictly before `b`: NaN is the greatest, -0 equals 0."""
-    strict = op("gt" if descending else "lt", a, b) if a.dtype != BOOL else (
-        op("and", a, op("not", b)) if descending else op("and", op("not", a), b))
+    if a.dtype == BOOL:
+        return op("and", a, op("not", b)) if descending else op("and", op("not", a), b)
     if not a.dtype.is_float:
-        return strict
-    x, y = (b, a) if descending else (a, b)  # y is NaN and x is not
-    return op("or", strict, op("and", op("isnan", y), op("not", op("isnan", x))))
+        return op("gt" if descending else "lt", a, b)
+    return op("and", *_ordered(a, b, descending))
+
+
+def _ordered(a: Expr, b: Expr, descending: bool) -> tuple[Expr, Expr]:
+    """Two conditions on floats whose conjunction is `less`: not b <= a (or a <= b), and the one that must be a number is."""
+    x, y, number = (a, b, b) if descending else (b, a, a)
+    return op("not", op("le", x, y)), op("eq", number, number)
+
+
+def _less_bit(a: Expr, b: Expr, descending: bool) -> Expr:
+    """`less` as an i64, 1 or 0, in a form that compilers do not turn into branches: those of a merge cannot be foreseen."""
+    if not a.dtype.is_float:
+        return cast(less(a, b, descending), I64)
+    x, y = _ordered(a, b, descending)
+    return op("and_bits", cast(x, I64), cast(y, I64))
 
 
 @dataclass(frozen=True)
@@ -84,6 +97,15 @@ class _Sort:
         decided = less(*key, self.node.descending)
         for x, y in first:
             decided = op("or", less(x, y, False), op("and", op("eq", x, y), decided))
+        return decided
+
+    def less_bit(self, a: tuple[Expr, ...], b: tuple[Expr, ...]) -> Expr:
+        """The same as an i64, 1 or 0."""
+        *first, key = zip(a, b, strict=True)
+        decided = _less_bit(*key, self.node.descending)
+        for x, y in first:
+            same = op("and_bits", cast(op("eq", x, y), I64), decided)
+            decided = op("or_bits", cast(less(x, y, False), I64), same)
         return decided
 
 
@@ -165,7 +187,7 @@ def _blocks(s: _Sort, block: int) -> TileProgram:
 
 
 def _two_fingers(s: _Sort, width: int, turn: int) -> TileProgram:
-    """Each cell merges the runs of `width` at its start and after it, element by element."""
+    """Each cell merges the runs of `width` at its start and after it."""
     e = s.emitter(f"merge{width}")
     source, to = s.spaces[turn % 2], s.spaces[(turn + 1) % 2]
     pair = Var(e.fresh("b"))
@@ -175,22 +197,59 @@ def _two_fingers(s: _Sort, width: int, turn: int) -> TileProgram:
     e.put(Let(middle.name, op("min", add(start, index(width)), s.n)))
     e.put(Let(end.name, op("min", add(start, index(2 * width)), s.n)))
     left, right = e.tile("left", I64, ()), e.tile("right", I64, ())
-    e.map((left, right), (), (start, middle))
+    last, final = e.tile("last", I64, ()), e.tile("final", I64, ())
+    e.map((left, right, last, final), (), (start, middle, sub(middle, index(1)), sub(end, index(1))))
+    both = Var(e.fresh("both"))
+    e.put(Let(both.name, op("min", sub(middle, start), sub(end, middle))))
+    _from_both_ends(s, e, source, to, (left, right, last, final), (start, end, both))
+    _what_is_left(s, e, source, to, (left, right, last, final), add(start, both))
+    return e.program()
+
+
+def _from_both_ends(s: _Sort, e: Emitter, source: _Space, to: _Space, fingers: tuple[Tile, ...], bounds: tuple[Expr, ...]
+                    ) -> None:
+    """As many steps as the shorter run has elements, each placing the least and the greatest that are left: no finger can
+    leave its run, and the two chains of comparisons overlap."""
+    left, right, last, final = fingers
+    start, end, steps = bounds
+    step = Var(e.fresh("k"))
+    e.open(step.name)
+    places = (add(start, step), sub(sub(end, index(1)), step))
+    found = []
+    for x, y in ((left, right), (last, final)):
+        a = tuple(e.load(t, s.at(x.at()), ()) for t in source.keys)
+        b = tuple(e.load(t, s.at(y.at()), ()) for t in source.keys)
+        take = e.tile("take", I64, ())
+        e.map((take,), (), (s.less_bit(b, a),))
+        found.append(take)
+    front, rear = found
+    chosen = (op("where", op("ne", front.at(), index(0)), right.at(), left.at()),
+              op("where", op("ne", rear.at(), index(0)), last.at(), final.at()))
+    for place, at in zip(places, chosen, strict=True):
+        for before, after in zip(source.tensors, to.tensors, strict=True):
+            e.store(after, s.at(place), (), e.load(before, s.at(at), ()))
+    e.map(fingers, (), (add(left.at(), sub(index(1), front.at())), add(right.at(), front.at()),
+                        sub(last.at(), rear.at()), sub(final.at(), sub(index(1), rear.at()))))
+    e.close_for(step.name, steps)
+
+
+def _what_is_left(s: _Sort, e: Emitter, source: _Space, to: _Space, fingers: tuple[Tile, ...], start: Expr) -> None:
+    """Between the fingers, where one run may be empty."""
+    left, right, last, final = fingers
     step = Var(e.fresh("k"))
     e.open(step.name)
     x, y = left.at(), right.at()
-    a = tuple(e.load(t, s.at(x), (), op("lt", x, middle)) for t in source.keys)
-    b = tuple(e.load(t, s.at(y), (), op("lt", y, end)) for t in source.keys)
+    has_left, has_right = op("le", x, last.at()), op("le", y, final.at())
+    a = tuple(e.load(t, s.at(x), (), has_left) for t in source.keys)
+    b = tuple(e.load(t, s.at(y), (), has_right) for t in source.keys)
     take = e.tile("take", BOOL, ())
-    e.map((take,), (), (op("and", op("lt", y, end), op("or", op("ge", x, middle), s.less(b, a))),))
-    position = e.load(source.positions, s.at(Op("where", (take.at(), y, x), I64)), ())
-    for tensor, p, q in zip(to.keys, a, b, strict=True):
-        e.store(tensor, s.at(add(start, step)), (), Op("where", (take.at(), q, p), p.dtype))
-    e.store(to.positions, s.at(add(start, step)), (), position)
+    e.map((take,), (), (op("and", has_right, op("or", op("not", has_left), s.less(b, a))),))
+    at = Op("where", (take.at(), y, x), I64)
+    for before, after in zip(source.tensors, to.tensors, strict=True):
+        e.store(after, s.at(add(start, step)), (), e.load(before, s.at(at), ()))
     moved = cast(take.at(), I64)
     e.map((left, right), (), (add(x, sub(index(1), moved)), add(y, moved)))
-    e.close_for(step.name, sub(end, start))
-    return e.program()
+    e.close_for(step.name, add(add(sub(last.at(), left.at()), sub(final.at(), right.at())), index(2)))
 
 
 @dataclass(frozen=True)

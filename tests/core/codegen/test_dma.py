@@ -16,7 +16,7 @@ from kernelcat_core.errors import KernelcatError
 from kernelcat_core.ir.expr import Load, Size, Var, op
 from kernelcat_core.ir.graph import Axis, Compute, Graph, Tensor
 from kernelcat_core.schedule.lower import lower as schedule
-from tests.core.schedule.graphs import GRAPHS
+from tests.core.schedule.graphs import GRAPHS, SCATTERS
 
 TARGET = BACKEND.targets[0]
 
@@ -32,7 +32,14 @@ def lowered(name: str, memory: Memory = MEMORY_910B) -> tuple[DmaProgram, ...]:
     return lower(schedule(GRAPHS[name](), TARGET), TABLE, memory)
 
 
-@pytest.mark.parametrize("name", list(GRAPHS))
+@pytest.mark.parametrize("name", sorted(SCATTERS))
+def test_elements_in_global_memory_are_not_renewed(name: str) -> None:
+    with pytest.raises(KernelcatError) as caught:
+        lowered(name)
+    assert caught.value.code == "KC-R001"
+
+
+@pytest.mark.parametrize("name", sorted(GRAPHS.keys() - SCATTERS.keys()))
 def test_default_schedules_fit_and_queues_are_used_in_whole_lives(name: str) -> None:
     for p in lowered(name):
         assert 0 < p.near_bytes <= MEMORY_910B.near_bytes

@@ -63,7 +63,8 @@ def test_definition(name: str) -> None:
 def test_primitives_of_an_operator_as_standard_nodes(name: str) -> None:
     """The same operator as a bare graph, which has to do without its standard node."""
     lowered = example(name)
-    agrees(lowered.graph, lowered.graph, default_workload(lowered), "ties")
+    # offsets that are whole numbers put every sample of a deformed window on the jump of a floor
+    agrees(lowered.graph, lowered.graph, default_workload(lowered), "normal" if name == "deform_conv2d" else "ties")
 
 
 @pytest.mark.parametrize("slug", GALLERY)

@@ -172,6 +172,11 @@ def histogram() -> Graph:
     return Graph((tensor("I", M, dtype=I64), tensor("X", N)), (node,), ("Y",))
 
 
+# What renews elements in memory: targets with explicit copies cannot.
+SCATTERS: dict[str, Callable[[], Graph]] = {
+    "scatter_rows": lambda: scatter_rows("sum"), "scatter_rows_last": lambda: scatter_rows(None),
+    "scatter_last_axis": scatter_last_axis, "histogram": histogram,
+}
 GRAPHS: dict[str, Callable[[], Graph]] = {
     "softmax": softmax, "softmax_middle": softmax_middle, "layer_norm": layer_norm, "matmul_bias": matmul_bias,
     "convolution": convolution, "pool": pool, "chain_f16": chain_f16, "argmax_rows": argmax_rows, "whole_sum": whole_sum,
@@ -183,6 +188,5 @@ GRAPHS: dict[str, Callable[[], Graph]] = {
     "scan_first": lambda: scan(0, "sum"), "scan_middle": lambda: scan(1, "max", reverse=True),
     "scan_last": lambda: scan(2, "prod", exclusive=True), "scan_positions": lambda: scan(2, "argmax_last", True, False),
     "scan_log": lambda: scan(1, "logsumexp"),
-    "scatter_rows": lambda: scatter_rows("sum"), "scatter_rows_last": lambda: scatter_rows(None),
-    "scatter_last_axis": scatter_last_axis, "histogram": histogram,
+    **SCATTERS,
 }

@@ -26,10 +26,12 @@ def loop(n: Node) -> tuple[Item, ...]:
     turn = 0
     while go and (trips is None or turn < trips):
         names = [i.name for i in body.input]
-        known: list[Item] = [n.const(np.int64(turn)), n.const(np.bool_(go)), *carried]
+        known: list[Item] = [n.trace.data(np.int64(turn)), n.const(np.bool_(go)), *carried]
         made = n.run.subgraph(body, dict(zip(names, known)), n.scope)
         flag = made[0]
         assert isinstance(flag, Value)
+        if flag.constant is None:
+            n.trace.compute(flag, *(v for v in made[1:] if isinstance(v, Value)))
         go = bool(n.trace.host(flag).reshape(-1)[0])
         carried = list(made[1:1 + count])
         for kept, item in zip(scans, made[1 + count:]):
@@ -56,30 +58,65 @@ def _stacked(n: Node, items: list[Value], axis: int, declared: object) -> Value:
 def scan(n: Node) -> tuple[Item, ...]:
     body, count = n.attr("body"), n.attr("num_scan_inputs")
     first = len(n) - count
-    states: list[Item] = list(n.inputs[:first])
-    sources = [n.x(k) for k in range(first, len(n))]
-    axes = n.attr("scan_input_axes") or (0,) * count
-    backwards = n.attr("scan_input_directions") or (0,) * count
-    turns = sources[0].shape[axes[0]]
     outs = len(body.output) - first
+    sources = [n.x(k) for k in range(first, len(n))]
+    axes = tuple(n.attr("scan_input_axes") or (0,) * count)
+    states, kept = _scanned(n, list(n.inputs[:first]), sources, axes, sources[0].shape[axes[0]],
+                            tuple(n.attr("scan_input_directions") or (0,) * count))
+    backwards = n.attr("scan_output_directions") or (0,) * outs
     made_axes = n.attr("scan_output_axes") or (0,) * outs
-    made_backwards = n.attr("scan_output_directions") or (0,) * outs
-    kept: list[list[Value]] = [[] for _ in range(outs)]
+    ends = (_stacked(n, rows[::-1] if b else rows, a, body.output[first + k])
+            for k, (rows, a, b) in enumerate(zip(kept, made_axes, backwards, strict=True)))
+    return (*states, *ends)
+
+
+@onnx_op("Scan", 8)
+def scan_batches(n: Node) -> tuple[Item, ...]:
+    """In opset 8 the first axis of everything is a batch whose members are scanned one by one, each as long as is said."""
+    body, count = n.attr("body"), n.attr("num_scan_inputs")
+    first = len(n) - 1 - count
+    states, sources = [n.x(1 + k) for k in range(first)], [n.x(1 + first + k) for k in range(count)]
+    batch, turns = sources[0].shape[:2]
+    lengths = [int(v) for v in n.host(0)] if n.has(0) else [turns] * batch
+    backwards = tuple(n.attr("directions") or (0,) * count)
+    every: list[list[Value]] = [[] for _ in body.output]
+    for b, length in enumerate(lengths):
+        own = [sliced_like(n, s, [(0, 1, length), *((0, 1, d) for d in s.shape[1:])])
+               for s in (_at(n, x, 0, b) for x in sources)]
+        ends, kept = _scanned(n, [_at(n, s, 0, b) for s in states], own, (0,) * count, length, backwards)
+        made = [*(v for v in ends if isinstance(v, Value)),
+                *(_stacked(n, rows, 0, body.output[first + k]) for k, rows in enumerate(kept))]
+        for k, v in enumerate(made):
+            if k >= first and length < turns:
+                rest = n.const(np.zeros((turns - length, *v.shape[1:]), v.dtype.numpy))
+                v = concatenated(n, [v, rest], 0)
+            every[k].append(v)
+    return tuple(_stacked(n, rows, 0, None) for rows in every)
+
+
+def _scanned(n: Node, states: list[Item], sources: list[Value], axes: tuple[int, ...], turns: int,
+             backwards: tuple[int, ...]) -> tuple[list[Item], list[list[Value]]]:
+    """(states at the end, what every turn puts out)."""
+    body = n.attr("body")
+    kept: list[list[Value]] = [[] for _ in body.output[len(states):]]
     for turn in range(turns):
         slices = [_at(n, s, a, turns - 1 - turn if b else turn) for s, a, b in zip(sources, axes, backwards, strict=True)]
         bound = dict(zip([i.name for i in body.input], [*states, *slices]))
         results = n.run.subgraph(body, bound, n.scope)
-        states = list(results[:first])
-        for rows, item in zip(kept, results[first:]):
+        for rows, item in zip(kept, results[len(states):]):
             assert isinstance(item, Value)
             rows.append(item)
-    ends = tuple(_stacked(n, rows[::-1] if b else rows, a, body.output[first + k])
-                 for k, (rows, a, b) in enumerate(zip(kept, made_axes, made_backwards, strict=True)))
-    return (*states, *ends)
+        states = list(results[:len(states)])
+    return states, kept
 
 
 def _at(n: Node, x: Value, axis: int, place: int) -> Value:
+    """One slice of an axis, which goes away; the place is read from memory, so that all slices are one kernel."""
     axis %= x.rank
-    parts = [(0, 1, d) for d in x.shape]
-    parts[axis] = (place, 1, 1)
-    return reshaped(n, sliced_like(n, x, parts), [d for k, d in enumerate(x.shape) if k != axis])
+    i = [f"i{k}" for k in range(x.rank)]
+    rest = [d for k, d in enumerate(x.shape) if k != axis]
+    left = ", ".join(f"{a} in {d}" for a, d in zip((a for k, a in enumerate(i) if k != axis), rest, strict=True))
+    inner = ", ".join("p[0]" if k == axis else a for k, a in enumerate(i))
+    if 0 in rest:
+        return n.const(np.empty(rest, x.dtype.numpy))
+    return n.formula(f"y{f'[{left}]' if rest else ''} = x[{inner}]", x=x, p=n.trace.data(np.full(1, place, np.int64)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from kernelcat_core.dtypes import BOOL
-from kernelcat_core.importers.onnx_model.node import Node, onnx_op, tensor_type
+from kernelcat_core.importers.onnx_model.node import Item, Node, onnx_op, tensor_type
 from kernelcat_core.importers.trace import Value
 
 _UNARY = {
@@ -62,8 +62,11 @@ def div(n: Node) -> Value:
 
 @onnx_op("Mod")
 def mod(n: Node) -> Value:
-    return n.formula("y = fmod(a, b)" if n.attr("fmod", 0) else "y = a % b" if not n.x().dtype.is_float else
-                     "y = a - floor(a / b)*b", a=n.x(0), b=n.x(1))
+    """Of floats without fmod as Python's %: the sign is the divisor's, of zeros too."""
+    text = "y = fmod(a, b)" if n.attr("fmod", 0) else "y = a % b"
+    if n.x().dtype.is_float and not n.attr("fmod", 0):
+        text = "r = fmod(a, b)\ny = where(r == 0, copysign(r, b), where((r < 0) != (b < 0), r + b, r))"
+    return n.formula(text, a=n.x(0), b=n.x(1))
 
 
 @onnx_op("Pow")
@@ -162,9 +165,9 @@ def clip(n: Node) -> Value:
     return n.formula("y = minimum(x, a)", x=x, a=n.x(2)) if n.has(2) else x if n.has(1) else n.formula("y = +x", x=x)
 
 
-@onnx_op("Identity Dropout", 1)
-def identity(n: Node) -> Value:
-    return n.inputs[0]  # type: ignore[return-value]
+@onnx_op("Identity")
+def identity(n: Node) -> tuple[Item, ...]:
+    return (n.inputs[0],)
 
 
 GREATEST = {"f8e4m3": 448.0, "f8e5m2": 57344.0}

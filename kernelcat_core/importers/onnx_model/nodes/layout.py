@@ -172,7 +172,7 @@ def _joined(n: Node, values: Sequence[Value], axis: int) -> Value:
 def gather(n: Node) -> Value:
     x, places, axis = n.x(), n.x(1), n.attr("axis", 0)
     size = x.shape[axis]
-    if places.constant is not None:
+    if places.constant is not None and not places.name:
         fixed = np.where(places.constant < 0, places.constant + size, places.constant).astype(np.int64)
         if fixed.ndim == 0:
             parts = [(0, 1, d) for d in x.shape]

@@ -105,12 +105,14 @@ def non_max_suppression(n: Node) -> Value:
              "-> near, p, valid"]
     near, order, valid = n.formulas("\n".join(text), boxes=boxes, scores=scores, ok=least)
     place = f"b in {batches}, c in {classes}, i in {count}"
+    n.trace.compute(near, order, valid)
     kept = valid
     for _ in range(count):
         kept, changed = n.formulas(
             f"next[{place}] = v[b, c, i] and not any[j in {count}]("
             "(j < i) and k[b, c, j] and near[b, p[b, c, j], p[b, c, i]])\n"
             f"changed = any[{place}](next[b, c, i] != k[b, c, i])\n-> next, changed", v=valid, k=kept, near=near, p=order)
+        n.trace.compute(kept, changed)
         if not bool(n.trace.host(changed)):
             break
     within = n.formula(f'y = k and (scan("sum", i64(k), 2) <= {limit})', k=kept)

@@ -117,9 +117,9 @@ CASES = [
     Case("masked", "Y = softmax(where(M, X, -1e30))", lambda X, M: torch.where(M, X, -1e30).softmax(-1),
          {"X": r(4, 4), "M": np.tril(np.ones((4, 4), np.bool_))}),
     # gathers
-    Case("embedding", "Y[t,d] = E[I[t],d]", lambda E, I: E[I], {"E": r(5, 3), "I": places(5, 8)}),
-    Case("gathered weights", "Y[t] = sum[d](E[I[t],d]*x[d])", lambda E, I, x: E[I] @ x,
-         {"E": r(5, 3), "I": places(5, 8), "x": r(3)}),
+    Case("embedding", "Y[t,d] = E[J[t],d]", lambda E, J: E[J], {"E": r(5, 3), "J": places(5, 8)}),
+    Case("gathered weights", "Y[t] = sum[d](E[J[t],d]*x[d])", lambda E, J, x: E[J] @ x,
+         {"E": r(5, 3), "J": places(5, 8), "x": r(3)}),
     # losses and networks
     Case("cross entropy", "P = log_softmax(X)\nY = -mean[n](P[n, T[n]])", lambda X, T: F.cross_entropy(X, T),
          {"X": r(6, 5), "T": places(5, 6)}),
@@ -138,12 +138,12 @@ CASES = [
     Case("cummax", 'Y = scan("max", X, 0)', lambda X: X.cummax(0).values, {"X": r(6, 2)}),
     Case("logcumsumexp", 'Y = scan("logsumexp", X, 0)', lambda X: X.logcumsumexp(0), {"X": r(6, 2)}),
     Case("reverse scan", 'Y = scan("max", X, 0, reverse=True)', lambda X: X.flip(0).cummax(0).values.flip(0), {"X": r(6)}),
-    Case("scatter add", 'Y = scatter[u](B, (I[u],), V[u]*V[u], "sum")', lambda B, I, V: B.index_add(0, I, V * V),
-         {"B": r(4), "I": places(4, 7), "V": r(7, seed=1)}),
-    Case("scatter last", "Y = scatter[u](B, (I[u],), V[u])", lambda B, I, V: torch.cat([B[:1], V[1:3], B[3:]]),
-         {"B": r(4), "I": np.array([1, 1, 2]), "V": r(3, seed=1)}),
-    Case("scatter max", 'Y = scatter[u](B, (I[u],), V[u], "max")', lambda B, I, V: B.scatter_reduce(0, I, V, "amax"),
-         {"B": r(4), "I": places(4, 7), "V": r(7, seed=1)}),
+    Case("scatter add", 'Y = scatter[u](B, (J[u],), V[u]*V[u], "sum")', lambda B, J, V: B.index_add(0, J, V * V),
+         {"B": r(4), "J": places(4, 7), "V": r(7, seed=1)}),
+    Case("scatter last", "Y = scatter[u](B, (J[u],), V[u])", lambda B, J, V: torch.cat([B[:1], V[1:3], B[3:]]),
+         {"B": r(4), "J": np.array([1, 1, 2]), "V": r(3, seed=1)}),
+    Case("scatter max", 'Y = scatter[u](B, (J[u],), V[u], "max")', lambda B, J, V: B.scatter_reduce(0, J, V, "amax"),
+         {"B": r(4), "J": places(4, 7), "V": r(7, seed=1)}),
 ]
 
 

@@ -1,0 +1,186 @@
+"""OpInfo samples as functions of flat tensors, traced the way the backend of torch.compile traces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from kernelcat_core.pipeline.network.torch_module import CompiledGraph, Options, compiled
+
+OPTIONS = Options(1, "O1")
+RANDOM = frozenset("""bernoulli cauchy empty empty_like empty_permuted empty_strided exponential geometric log_normal multinomial
+    new_empty new_empty_strided nn.functional.alpha_dropout nn.functional.dropout nn.functional.dropout2d
+    nn.functional.dropout3d nn.functional.feature_alpha_dropout nn.functional.fractional_max_pool2d
+    nn.functional.fractional_max_pool3d nn.functional.multi_head_attention_forward normal normal.in_place rand_like randint
+    randint_like randn randn_like uniform nn.functional.rrelu torch.ops.aten._unsafe_masked_index_random""".split())
+"""Operators whose results nobody can predict."""
+
+
+def prepare() -> None:
+    """Once a process: few threads, and the time it takes to import the samples."""
+    import torch
+
+    torch.set_num_threads(1)
+    operator_names()
+
+
+@cache
+def _entries() -> dict[str, Any]:
+    from torch.testing._internal.common_methods_invocations import op_db
+
+    return {f"{o.name}.{o.variant_test_name}" if o.variant_test_name else o.name: o for o in op_db if o.name not in RANDOM}
+
+
+def operator_names() -> list[str]:
+    """Operators with predictable results; a variant has its name behind a dot."""
+    return sorted(_entries())
+
+
+def has(name: str, mode: str, dtype: str) -> bool:
+    """Whether torch has samples of an operator for a type and mode on CPUs."""
+    import torch
+
+    entry, kind = _entries()[name], getattr(torch, dtype)
+    if mode == "backward":
+        return bool(entry.supports_autograd) and kind in entry.supported_backward_dtypes("cpu")
+    return kind in entry.supported_dtypes("cpu")
+
+
+@dataclass(frozen=True)
+class Case:
+    """`function` takes the tensors and gives a flat list of tensors; `expected` makes eager's answer."""
+
+    name: str
+    function: Callable[..., list[Any]]
+    tensors: tuple[Any, ...]
+    expected: Callable[[], list[Any]]
+    tolerance: tuple[float, float] | None
+
+
+@dataclass(frozen=True)
+class Traced:
+    """A sample's graph, with tensors for its inputs."""
+
+    graph: CompiledGraph
+    inputs: tuple[Any, ...]
+
+
+def cases(name: str, mode: str, dtype: str) -> list[Case]:
+    """Every sample of an operator."""
+    import torch
+
+    torch.manual_seed(7)
+    entry, kind = _entries()[name], getattr(torch, dtype)
+    found = []
+    for sample in entry.sample_inputs("cpu", kind, requires_grad=mode == "backward"):
+        flat, rebuild = _split(sample)
+        function = _forward(entry, sample, rebuild)
+        if mode == "backward":
+            made = _backward(name, function, flat, _tolerance(entry, kind))
+            if made is not None:
+                found.append(made)
+        else:
+            flat = tuple(t.detach() for t in flat)
+            found.append(Case(name, function, flat, _eager(function, flat), _tolerance(entry, kind)))
+    return found
+
+
+def _eager(function: Callable[..., list[Any]], tensors: Sequence[Any]) -> Callable[[], list[Any]]:
+    return lambda: function(*(t.clone() for t in tensors))
+
+
+def _tolerance(entry: Any, dtype: Any) -> tuple[float, float] | None:
+    """(atol, rtol) that the operator's entry grants for the type in any test; None for the defaults of the type."""
+    from torch.testing._internal.common_device_type import toleranceOverride
+
+    granted = [d.tol_dict if hasattr(d, "tol_dict") else d.d for info in entry.decorators
+               for d in getattr(info, "decorators", []) if isinstance(d, toleranceOverride)]
+    found = [t[dtype] for t in granted if dtype in t]
+    return (max(t.atol for t in found), max(t.rtol for t in found)) if found else None
+
+
+def _split(sample: Any) -> tuple[tuple[Any, ...], Callable[[Sequence[Any]], Any]]:
+    """The tensors of a sample, and what puts others in their places."""
+    import torch
+    from torch.utils import _pytree as pytree
+
+    leaves, structure = pytree.tree_flatten((sample.input, sample.args, sample.kwargs))
+    places = [k for k, x in enumerate(leaves) if isinstance(x, torch.Tensor)]
+
+    def rebuild(tensors: Sequence[Any]) -> Any:
+        copy = list(leaves)
+        for k, t in zip(places, tensors, strict=True):
+            copy[k] = t
+        return pytree.tree_unflatten(copy, structure)
+
+    return tuple(leaves[k] for k in places), rebuild
+
+
+def _forward(entry: Any, sample: Any, rebuild: Callable[[Sequence[Any]], Any]) -> Callable[..., list[Any]]:
+    import torch
+    from torch.utils import _pytree as pytree
+
+    def function(*tensors: Any) -> list[Any]:
+        given, args, kwargs = rebuild(tensors)
+        made = entry.op(given, *args, **kwargs)
+        return [t for t in pytree.tree_leaves(made) if isinstance(t, torch.Tensor)]
+
+    return function
+
+
+def _backward(name: str, function: Callable[..., list[Any]], tensors: tuple[Any, ...], tolerance: tuple[float, float] | None
+              ) -> Case | None:
+    """Gradients of a sample's outputs, weighted by random tangents, for all its inputs; None where nothing has one."""
+    import torch
+
+    wanted = [k for k, t in enumerate(tensors) if t.requires_grad]
+    leaves = [t.detach().clone().requires_grad_(t.requires_grad) for t in tensors]
+    results = function(*(t.clone() for t in leaves))
+    chosen = [k for k, r in enumerate(results) if r.requires_grad]
+    if not wanted or not chosen:
+        return None
+    tangents = tuple(torch.randn_like(results[k], dtype=torch.float32).to(results[k].dtype) for k in chosen)
+
+    def joint(*given: Any) -> list[Any]:
+        primals = [t.detach().requires_grad_(k in wanted) for k, t in enumerate(given[:len(tensors)])]
+        outs = function(*(t.view_as(t) for t in primals))
+        grads = torch.autograd.grad([outs[k] for k in chosen], [primals[k] for k in wanted], given[len(tensors):], allow_unused=True)
+        return [g for g in grads if g is not None]
+
+    plain = (*(t.detach() for t in tensors), *tangents)
+    return Case(name, joint, plain, _eager(joint, plain), tolerance)
+
+
+def traced(case: Case) -> Traced:
+    """The sample's graph of ATen operators as a deferred plan. Raises KC-I004 for an operator that nothing maps."""
+    import torch
+    from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    from kernelcat_core.importers.torch_model.decompositions import decompositions
+
+    function = torch.func.functionalize(case.function, remove="mutations_and_views")
+    tensors = tuple(t.clone() for t in case.tensors)
+    try:
+        graph = make_fx(function, decomposition_table=decompositions(), tracing_mode="fake")(*tensors)
+    except (DataDependentOutputException, DynamicOutputShapeException):  # data decide a size: traced with the data
+        graph = make_fx(function, decomposition_table=decompositions(), tracing_mode="real")(*tensors)
+    graph.graph.eliminate_dead_code()
+    with torch.no_grad():
+        return Traced(compiled(graph, tensors, OPTIONS, deferred=True), tensors)
+
+
+def difference(case: Case, t: Traced) -> str:
+    """Runs the kernels; what differs from eager, "" when nothing does."""
+    import torch
+
+    got, wanted = t.graph(t.inputs), case.expected()
+    tolerance = {} if case.tolerance is None else {"atol": case.tolerance[0], "rtol": case.tolerance[1]}
+    try:
+        for a, b in zip(got, wanted, strict=True):
+            torch.testing.assert_close(a, b.detach(), equal_nan=True, check_stride=False, **tolerance)
+    except (AssertionError, ValueError) as error:
+        return " ".join(str(error).split())[:300]
+    return ""

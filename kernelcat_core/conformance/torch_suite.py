@@ -1,0 +1,181 @@
+"""PyTorch's OpInfo samples on generated C kernels, forward and backward.
+
+Every sample of an operator is traced to ATen operators (functionalised, decomposed) exactly as the backend of
+torch.compile traces, runs on kernels and is compared with eager by torch.testing.assert_close with its default tolerances
+for the type, or those that the operator's own entry grants. Nothing is answered by eager in place of a kernel.
+"""
+
+from __future__ import annotations
+
+import signal
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from kernelcat_core.conformance import torch_samples
+from kernelcat_core.runtime.device import usable_cores
+
+MODES = ("forward", "backward")
+LIMIT_S = 600
+"""Seconds for all samples of one operator."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """An operator in one mode and type. `unmapped`: no sample failed, but for `reason` not all could be traced.
+
+    `failures` are up to 20 (place of the sample, reason); `failed` counts them all.
+    """
+
+    name: str
+    mode: str
+    dtype: str
+    samples: int
+    failed: int
+    unmapped: bool = False
+    reason: str = ""
+    failures: list[tuple[int, str]] = field(default_factory=list)
+
+    @property
+    def passed(self) -> bool:
+        return self.samples > 0 and self.failed == 0 and not self.unmapped
+
+    @property
+    def key(self) -> str:
+        """How the list of what passes names it."""
+        return f"{self.mode} {self.dtype} {self.name}"
+
+
+def run(only: str = "", modes: Sequence[str] = MODES, dtypes: Sequence[str] = ("float32", "float16"),
+        progress: Callable[[str], None] | None = None, workers: int | None = None, exact: Sequence[str] | None = None,
+        ) -> dict[str, Any]:
+    """Run operators whose name holds `only` (or those named in `exact`); counts and outcomes."""
+    names = [n for n in torch_samples.operator_names() if (n in exact if exact is not None else only in n)]
+    tasks = [(n, mode, dtype) for dtype in dtypes for mode in modes for n in names if torch_samples.has(n, mode, dtype)]
+    return report(list(outcomes(tasks, progress, workers or usable_cores())))
+
+
+def outcomes(tasks: Sequence[tuple[str, str, str]], progress: Callable[[str], None] | None, workers: int) -> Iterator[Outcome]:
+    """Outcomes as they come. A task whose process dies runs again alone, then counts as failed."""
+    left = list(tasks)
+    done = passed = 0
+    while left:
+        with ProcessPoolExecutor(workers, initializer=torch_samples.prepare, max_tasks_per_child=60) as pool:
+            waiting = {pool.submit(outcome, *task): task for task in left}
+            left = []
+            for future in as_completed(waiting):
+                try:
+                    found = future.result()
+                except BrokenProcessPool:
+                    left.append(waiting[future])
+                    continue
+                done, passed = done + 1, passed + found.passed
+                if progress is not None:
+                    note = "passed" if found.passed else f"{found.failed}/{found.samples} failed, {found.reason[:200]}"
+                    progress(f"{done}/{len(tasks)} ({passed} passed) {found.key}: {note}")
+                yield found
+        if len(left) > 1:
+            for task in left[:workers]:  # the pool broke on one of those at hand: they run alone
+                found = _alone(task)
+                done, passed = done + 1, passed + found.passed
+                yield found
+            left = left[workers:]
+        elif left:
+            yield _alone(left.pop())
+
+
+def _alone(task: tuple[str, str, str]) -> Outcome:
+    """A task in a process of its own."""
+    try:
+        with ProcessPoolExecutor(1, initializer=torch_samples.prepare) as pool:
+            return pool.submit(outcome, *task).result()
+    except BrokenProcessPool:
+        return Outcome(*task, 1, 1, False, "the process died", [(0, "the process died")])
+
+
+def outcome(name: str, mode: str, dtype: str) -> Outcome:
+    """All samples of an operator: traced one by one, compiled together, then run."""
+    previous = signal.signal(signal.SIGALRM, _expired)
+    signal.alarm(LIMIT_S)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return _outcome(name, mode, dtype)
+    except Exception as error:  # samples that cannot even be made: counted, never hidden
+        return Outcome(name, mode, dtype, 1, 1, False, _text(error), [(-1, _text(error))])
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, previous)
+
+
+def _outcome(name: str, mode: str, dtype: str) -> Outcome:
+    from kernelcat_core.errors import KernelcatError
+    from kernelcat_core.pipeline.network.plan import load_all
+
+    cases = torch_samples.cases(name, mode, dtype)
+    failures: list[tuple[int, str]] = []
+    unmapped: list[str] = []
+    ready: list[tuple[int, torch_samples.Case, torch_samples.Traced]] = []
+    for k, case in enumerate(cases):
+        try:
+            ready.append((k, case, torch_samples.traced(case)))
+        except KernelcatError as error:
+            text = f"{error.code}: {error.message}"
+            if error.code in ("KC-I002", "KC-I004"):
+                unmapped.append(text)
+            else:
+                failures.append((k, text))
+        except _Expired:
+            raise
+        except Exception as error:
+            failures.append((k, _text(error)))
+    try:
+        load_all([t.graph.plan for _, _, t in ready])
+    except KernelcatError as error:
+        load_one_by_one = str(error)[:300]
+        still = []
+        for k, case, t in ready:
+            try:
+                t.graph.plan.load()
+                still.append((k, case, t))
+            except KernelcatError as own:
+                failures.append((k, f"{own.code}: {own.message[:200] or load_one_by_one}"))
+        ready = still
+    for k, case, t in ready:
+        try:
+            problem = torch_samples.difference(case, t)
+        except _Expired:
+            raise
+        except Exception as error:
+            problem = _text(error)
+        if problem:
+            failures.append((k, problem))
+    reason = unmapped[0] if unmapped else failures[0][1] if failures else ""
+    return Outcome(name, mode, dtype, len(cases), len(failures), bool(unmapped), reason, sorted(failures)[:20])
+
+
+def _text(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}".replace("\n", " ")[:400]
+
+
+class _Expired(Exception):
+    """The time limit of an operator."""
+
+
+def _expired(*_: Any) -> None:
+    raise _Expired(f"more than {LIMIT_S} s")
+
+
+def report(found: Sequence[Outcome]) -> dict[str, Any]:
+    """Counts by mode and type, and everything that does not pass with its reason."""
+    groups: dict[str, dict[str, int]] = {}
+    for o in found:
+        group = groups.setdefault(f"{o.mode} {o.dtype}", {"passed": 0, "failed": 0, "unmapped": 0, "samples": 0})
+        group["passed" if o.passed else "unmapped" if o.unmapped and not o.failed else "failed"] += 1
+        group["samples"] += o.samples
+    listed = sorted(found, key=lambda o: o.key)
+    return {"suite": "torch", "passed": sum(o.passed for o in found), "failed": sum(not o.passed for o in found),
+            "total": len(found), "groups": groups, "outcomes": [{**asdict(o), "passed": o.passed, "key": o.key} for o in listed]}
