@@ -47,10 +47,10 @@ e2e: $(DEV) $(FRONTEND)
 	DJANGO_ALLOW_ASYNC_UNSAFE=true $(PYTEST) -q -p no:xdist tests/e2e
 
 golden: $(DEV) ## Rewrite the golden files from what the code gives now; read the diff.
-	$(PYTEST) -q tests/golden tests/architecture/test_errors.py --update-golden
+	$(PYTEST) -q tests/golden tests/architecture/test_errors.py tests/core/importers/test_coverage.py --update-golden
 
-conformance: $(DEV) ## Every target, every kernel, every odd shape.
-	$(PYTEST) -q -n 2 --dist loadfile tests/conformance
+conformance: $(DEV) ## Every target, every kernel, every odd shape; all of others' suites.
+	$(PYTEST) -q -n 2 --dist loadfile tests/conformance --all-cases
 
 bench: $(DEV) ## Times against torch and onnxruntime, where they are installed.
 	$(BIN)/kernelcat bench cpu

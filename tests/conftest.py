@@ -15,3 +15,4 @@ os.environ.setdefault("KERNELCAT_CACHE", str(ROOT / "var" / "test-cache"))
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite golden files from what the code gives now")
+    parser.addoption("--all-cases", action="store_true", help="run whole suites of others, not a spread of their cases")

@@ -23,6 +23,8 @@ from kernelcat_core.pipeline.checking import check_target
 from kernelcat_core.pipeline.evidence import Evidence
 from kernelcat_core.pipeline.profiling import profile as profile_kernel
 from kernelcat_core.pipeline.tuning import tune as tune_kernel
+from kernelcat_core.pipeline.workloads import for_timing
+from kernelcat_core.pipeline.workloads import warnings as workload_warnings
 from kernelcat_core.schedule.knobs import Config
 from kernelcat_core.tuner.session import Trial
 
@@ -57,9 +59,7 @@ def _onnx(a: hops.Analysis) -> str:
     try:
         return onnx_text(a.lowered)
     except KernelcatError as error:
-        if error.code != "KC-R001":
-            raise
-        return f"# {error.message}\n"  # what ONNX cannot say, the targets may
+        return f"# {error.message}\n"  # what ONNX cannot say, the targets may: it is a view, never a condition
 
 
 def _tensor(t: Tensor, workload: Mapping[str, int]) -> Report:
@@ -170,23 +170,34 @@ def check(source: str, targets: Sequence[str], shapes: Mapping[str, str] | None 
 
 def tune(source: str, target: str, trials: int, shapes: Mapping[str, str] | None = None, *, seed: int = 0,
          strategy: str | None = None, on_trial: Callable[[Report], None] | None = None,
-         should_stop: Callable[[], bool] | None = None) -> Report:
-    """Search for the fastest config on this machine; `on_trial` gets each trial as it is measured."""
-    a = _analyse(source, shapes)
+         should_stop: Callable[[], bool] | None = None, on_progress: Callable[[str], None] | None = None) -> Report:
+    """Search for the fastest config on this machine; `on_trial` gets each trial as it is measured.
+
+    Sizes that `shapes` leaves open are made large enough to time. "best" and "baseline_ms" (the default config) come from
+    one interleaved run at the end, "comparison" says what it shows (null when the default was the best of the trials).
+    """
+    a = for_timing(_analyse(source, shapes))
     tell: Callable[[Trial], None] | None = None if on_trial is None else (lambda t: on_trial(t.to_dict()))
-    tuned = tune_kernel(a, target, trials, seed=seed, strategy=strategy, on_trial=tell, should_stop=should_stop)
+    if on_progress is not None:
+        on_progress(f"workload {hops.workload_text(a)}")
+    tuned = tune_kernel(a, target, trials, seed=seed, strategy=strategy, on_trial=tell, should_stop=should_stop,
+                        on_progress=on_progress)
+    compared = None if tuned.comparison is None else tuned.comparison.to_dict()
     first = tuned.trials[0].outcome.median_ms if tuned.trials else None
-    return {"ok": tuned.best is not None, "target": tuned.target, "device": tuned.device,
-            "workload": hops.workload_text(a), "digest": a.graph.digest,
-            "best": None if tuned.best is None else tuned.best.to_dict(), "baseline_ms": first,
+    best = None if tuned.best is None else tuned.best.to_dict()
+    return {"ok": best is not None, "target": tuned.target, "device": tuned.device,
+            "workload": hops.workload_text(a), "digest": a.graph.digest, "best": best,
+            "baseline_ms": first if compared is None else compared["baseline_ms"], "comparison": compared,
+            "warnings": workload_warnings(None if best is None else best["median_ms"]),
             "trials": [t.to_dict() for t in tuned.trials], "source": tuned.source, "source_digest": tuned.source_digest}
 
 
 def profile(source: str, target: str, shapes: Mapping[str, str] | None = None, config: Mapping[str, int] | None = None
             ) -> Report:
-    """Time a kernel and relate it to the machine's measured limits."""
-    a = _analyse(source, shapes)
-    return {**profile_kernel(a, target, Config.of(config or {})).to_dict(), "workload": hops.workload_text(a)}
+    """Time a kernel and relate it to the machine's measured limits; open sizes are made large enough to time."""
+    a = for_timing(_analyse(source, shapes))
+    report = profile_kernel(a, target, Config.of(config or {})).to_dict()
+    return {**report, "workload": hops.workload_text(a), "warnings": workload_warnings(report["median_ms"])}
 
 
 def targets() -> list[Report]:

@@ -2,7 +2,7 @@
 
 Keys are "op.dtype", "op.kind" or "op"; conversions are "f_to_i", "f_to_u" (any float to any integer) or "from_to_to". In a
 template @Q@ is the dialect's qualifier, @T@ the C type, @t@ the dtype's name, @f@ the libm suffix, @U@ an unsigned type of
-at least 32 bits, @S@ and @s@ the source of a conversion, @min@ and @max@ the range of an integer type, @one@ 1.
+at least 32 bits, @S@ and @s@ the source of a conversion, @min@ and @max@ the range of an integer type, @one@ 1, @nan@ and @inf@ those of f32.
 """
 
 from __future__ import annotations
@@ -106,12 +106,12 @@ SUPPORT: dict[str, str] = {
     # past 448 is NaN; e5m2 is the upper half of a binary16. Rounding to nearest even in units of the last place.
     "f8e4m3_to_f32": """@Q@ float kc_f8e4m3_to_f32(kc_f8e4m3 b) {
   int e = b >> 3 & 15, m = b & 7;
-  float r = e == 0 ? ldexpf((float)m, -9) : (b & 127) == 127 ? NAN : ldexpf((float)(8 + m), e - 10);
+  float r = e == 0 ? ldexpf((float)m, -9) : (b & 127) == 127 ? @nan@ : ldexpf((float)(8 + m), e - 10);
   return b & 128 ? -r : r;
 }""",
     "f8e5m2_to_f32": """@Q@ float kc_f8e5m2_to_f32(kc_f8e5m2 b) {
   int e = b >> 2 & 31, m = b & 3;
-  float r = e == 0 ? ldexpf((float)m, -16) : e == 31 ? (m ? NAN : INFINITY) : ldexpf((float)(4 + m), e - 17);
+  float r = e == 0 ? ldexpf((float)m, -16) : e == 31 ? (m ? @nan@ : @inf@) : ldexpf((float)(4 + m), e - 17);
   return b & 128 ? -r : r;
 }""",
     **{f"f32_to_{name}": f"""@Q@ kc_{name} kc_f32_to_{name}(float a) {{

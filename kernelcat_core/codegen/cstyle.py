@@ -17,6 +17,8 @@ from types import MappingProxyType
 import numpy as np
 
 from kernelcat_core.codegen.chelpers import SUPPORT
+import numpy as np
+
 from kernelcat_core.dtypes import I4, I8, U4, U8, DType
 from kernelcat_core.errors import KernelcatError
 from kernelcat_core.ir.expr import Const, Expr, Load, Op, Size, Var
@@ -129,7 +131,9 @@ def literal(value: bool | int | float, dtype: DType, dialect: Dialect = C) -> st
 
 
 def _float_literal(v: float, dtype: DType, dialect: Dialect) -> str:
-    if dtype.bits <= 16:
+    if dtype.bits == 8:  # kept in memory only: the byte itself
+        return f"({dialect.type(dtype)}){int(np.asarray(v, dtype.numpy).view(np.uint8))}"
+    if dtype.bits == 16:
         return dialect.casts.get(f"f32>{dtype}", f"kc_f32_to_{dtype}({{0}})").format(_float_literal(v, _F32, dialect))
     double = dtype.name == "f64"
     if math.isnan(v) or math.isinf(v):
@@ -295,6 +299,6 @@ def _fill(template: str, dtype: str, dialect: Dialect, source: str = "") -> str:
     high = (1 << bits - (dtype[0] == "i")) - 1
     words = {"Q": dialect.qualifier, "T": dialect.types.get(dtype, ""), "t": dtype, "f": "f" if dtype == "f32" else "",
              "bits": str(bits), "U": dialect.types.get(f"u{max(bits, 32)}", ""), "S": dialect.types.get(source, ""),
-             "s": source, "one": "1.0f" if dtype == "f32" else "1.0", "min": f"(-{high}ll - 1)",
+             "s": source, "nan": dialect.nan, "inf": dialect.infinity, "one": "1.0f" if dtype == "f32" else "1.0", "min": f"(-{high}ll - 1)",
              "max": f"{high}{'ull' if dtype[0] == 'u' else 'll'}"}
     return re.sub(r"@(\w+)@", lambda m: words[m.group(1)], template)

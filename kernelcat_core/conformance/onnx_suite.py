@@ -36,9 +36,10 @@ class Outcome:
     reason: str = ""
 
 
-def run(only: str = "", progress: Callable[[str], None] | None = None, workers: int | None = None) -> dict[str, Any]:
-    """Run the cases whose name holds `only`; counts and outcomes."""
-    names = [n for n in case_names() if only in n]
+def run(only: str = "", progress: Callable[[str], None] | None = None, workers: int | None = None,
+        exact: Sequence[str] | None = None) -> dict[str, Any]:
+    """Run the cases whose name holds `only` (or those named in `exact`); counts and outcomes."""
+    names = [n for n in case_names() if (n in exact if exact is not None else only in n)]
     outcomes: list[Outcome] = []
     count = workers or usable_cores()
     left = [names[k:k + CHUNK] for k in range(0, len(names), CHUNK)]

@@ -153,6 +153,14 @@ def _backward(name: str, function: Callable[..., list[Any]], tensors: tuple[Any,
     return Case(name, joint, plain, _eager(joint, plain), tolerance)
 
 
+def _is_open(val: Any) -> bool:
+    """Whether a node's result has a size that only data tell."""
+    import torch
+
+    listed = val if isinstance(val, (list, tuple)) else [val]
+    return any(isinstance(v, torch.SymInt) or any(isinstance(s, torch.SymInt) for s in getattr(v, "shape", ())) for v in listed)
+
+
 def traced(case: Case) -> Traced:
     """The sample's graph of ATen operators as a deferred plan. Raises KC-I004 for an operator that nothing maps."""
     import torch
@@ -161,12 +169,19 @@ def traced(case: Case) -> Traced:
 
     from kernelcat_core.importers.torch_model.decompositions import decompositions
 
-    function = torch.func.functionalize(case.function, remove="mutations_and_views")
     tensors = tuple(t.clone() for t in case.tensors)
+    table = decompositions()
     try:
-        graph = make_fx(function, decomposition_table=decompositions(), tracing_mode="fake")(*tensors)
+        mode = "fake"
+        graph = make_fx(case.function, decomposition_table=table, tracing_mode=mode)(*tensors)
+        if any(_is_open(n.meta.get("val")) for n in graph.graph.nodes):
+            raise DynamicOutputShapeException(case.name)
     except (DataDependentOutputException, DynamicOutputShapeException):  # data decide a size: traced with the data
-        graph = make_fx(function, decomposition_table=decompositions(), tracing_mode="real")(*tensors)
+        mode = "real"
+        graph = make_fx(case.function, decomposition_table=table, tracing_mode=mode)(*tensors)
+    if any(getattr(getattr(n.target, "_schema", None), "is_mutable", False) for n in graph.graph.nodes):
+        plain = torch.func.functionalize(graph, remove="mutations_and_views")
+        graph = make_fx(plain, decomposition_table=table, tracing_mode=mode)(*(t.clone() for t in tensors))
     graph.graph.eliminate_dead_code()
     with torch.no_grad():
         return Traced(compiled(graph, tensors, OPTIONS, deferred=True), tensors)

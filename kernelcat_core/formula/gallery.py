@@ -1,31 +1,14 @@
-"""Formulas to start from: each runs as it stands on every target."""
+"""Formulas to start from: each runs as it stands; a target that lacks an element type says so."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
-
-
-@dataclass(frozen=True)
-class GalleryItem:
-    """`shapes` maps inputs to texts such as "64x128:f32"; they are small enough for a quick check."""
-
-    slug: str
-    title: str
-    group: str
-    formula: str
-    shapes: Mapping[str, str]
-    summary: str
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"slug": self.slug, "title": self.title, "group": self.group, "formula": self.formula,
-                "shapes": dict(self.shapes), "summary": self.summary}
+from kernelcat_core.formula.gallery_item import GalleryItem
+from kernelcat_core.formula.gallery_language_models import LANGUAGE_MODELS
 
 
 def gallery() -> tuple[GalleryItem, ...]:
     """The gallery, in order of presentation."""
-    return _ITEMS
+    return (*_ITEMS, *LANGUAGE_MODELS)
 
 
 _ITEMS = (

@@ -55,6 +55,7 @@ from kernelcat_core.ir.expr import (
     substitute,
     variables,
 )
+from kernelcat_core.ir.expr import transform as rebuilt
 from kernelcat_core.ir.graph import Axis, Compute, Graph, Primitive, Scan, Scatter, Select, Tensor
 
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "mod": "%", "and": "and", "or": "or",
@@ -166,14 +167,20 @@ class _Writer:
         return name
 
     def whole(self, value: Expr, axes: tuple[Axis, ...], wanted: str) -> Node:
-        """A tensor over `axes` as a name, with a statement of its own where it has none."""
-        if isinstance(value, Load) and value.where is None and value.index == tuple(a.var for a in axes):
-            shape = self.graph.tensors[value.tensor].shape
-            if len(shape) == len(axes) and all(_same(d, a.size) for d, a in zip(shape, axes, strict=True)):
-                return Name(self.names[value.tensor])
+        """A tensor over `axes`: an expression of whole tensors where it is one, else a name with a statement of its own."""
+        read = loads(value)
+        plain = rebuilt(value, lambda n: replace(n, index=()) if isinstance(n, Load) else None)
+        if any(n.index for n in read) and all(self.is_whole(n, axes) for n in read) and not variables(plain):
+            return _Line(self, {}, True).typed(plain)
         name = self.name(wanted)
         self.assign(name, axes, value)
         return Name(name)
+
+    def is_whole(self, load: Load, axes: tuple[Axis, ...]) -> bool:
+        """Whether a load reads a tensor of the shape of `axes` at its own place, or a scalar."""
+        shape = self.graph.tensors[load.tensor].shape
+        own = len(shape) == len(axes) and all(_same(d, a.size) for d, a in zip(shape, axes, strict=True))
+        return load.where is None and (not load.index or (own and load.index == tuple(a.var for a in axes)))
 
     def scan(self, name: str, node: Scan) -> None:
         found = self.scanned(node)
@@ -218,7 +225,9 @@ class _Writer:
 
     def select(self, name: str, node: Select) -> None:
         axes = (*node.axes, node.over)
-        items = [self.whole(node.predicate, axes, f"{name}_where")]
+        every = node.key is not None and isinstance(node.predicate, Const)
+        items = [_literal(node.predicate) if isinstance(node.predicate, Const) and every else self.whole(
+            node.predicate, axes, f"{name}_where")]
         count = poly.number(poly.of(node.count))
         if count is None and not _same(node.count, node.over.size):
             raise _unsaid(f"the count of '{node.output.name}'")
@@ -301,10 +310,12 @@ def _ranged(axes: tuple[Axis, ...], written_: list[Expr], graph: Graph) -> froze
 
 @dataclass(frozen=True)
 class _Line:
-    """Expressions of one statement; `indices` are the names of its axes in the text."""
+    """Expressions of one statement; `indices` are the names of its axes in the text. In `whole` ones tensors have no
+    subscripts."""
 
     writer: _Writer
     indices: Mapping[str, str]
+    whole: bool = False
 
     @staticmethod
     def over(writer: _Writer, axes: tuple[Axis, ...]) -> _Line:
@@ -396,6 +407,8 @@ class _Line:
 
     def load(self, e: Load) -> Node:
         name = Name(self.writer.names[e.tensor])
+        if self.whole:
+            return name
         shape = self.writer.graph.tensors[e.tensor].shape
         node: Node = name if not e.index else Subscript(name, tuple(self.value(i) for i in e.index))
         checks = {c for i, d in zip(e.index, shape, strict=True) if loads(i) for c in (

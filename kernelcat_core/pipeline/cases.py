@@ -38,12 +38,13 @@ def size_sets(a: Analysis) -> list[dict[str, int]]:
     candidates += [{n: 0} for n in free]
     for change in candidates:
         sizes = {**default, **change}
-        if sizes not in sets and a.is_legal(sizes) and _elements(a, sizes) <= _MOST_ELEMENTS:
+        if sizes not in sets and a.is_legal(sizes) and most_elements(a, sizes) <= _MOST_ELEMENTS:
             sets.append(sizes)
     return sets
 
 
-def _elements(a: Analysis, sizes: Mapping[str, int]) -> int:
+def most_elements(a: Analysis, sizes: Mapping[str, int]) -> int:
+    """The number of elements of the largest tensor at these sizes."""
     total = 0
     for t in a.graph.tensors.values():
         count = 1
@@ -74,6 +75,6 @@ def _case(a: Analysis, sizes: Mapping[str, int], seed: int, kind: str) -> Case:
 
 def require_workload(a: Analysis) -> Mapping[str, int]:
     """The sizes at which a kernel is measured; raises KC-F020 when they are too large to run here."""
-    if _elements(a, a.workload) > 1 << 31:
+    if most_elements(a, a.workload) > 1 << 31:
         raise KernelcatError("KC-F020", "these shapes have more than 2^31 elements", hint="measure at a smaller shape")
     return a.workload

@@ -124,7 +124,8 @@ def _lower_kernel(kernel: Kernel, p: Partition, values: dict[str, int], target: 
                   ) -> tuple[list[TileProgram], list[Tensor]]:
     graph = p.graph
     if kernel.kernel_class == "attention":
-        return [attention.lower(kernel, p.sums[kernel.nodes[-1].output.name], graph, values)], []
+        found = next(p.sums[n.output.name] for n in kernel.nodes if n.output.name in p.sums)
+        return [attention.lower(kernel, found, graph, values)], []
     if kernel.kernel_class == "contraction":
         found = contraction.match(kernel.nodes[0], graph)
         assert found is not None

@@ -260,7 +260,7 @@ class _Matcher:
             if made is None:
                 continue
             d = made.reduce_axes[0]
-            pair = [core(f) for f in factors(made.element[0])]
+            pair = [_wherever(f, conditions) for f in factors(made.element[0])]
             if len(pair) != 2 or not all(isinstance(f, Load) for f in pair):
                 continue
             both = [_unguarded(f, conditions, self, made) for f in pair if isinstance(f, Load)]
@@ -280,8 +280,9 @@ class _Matcher:
             if load.where is not None:
                 first = op("where", load.where, first, cast(load.fill or Const(0.0, self.dtype), first.dtype))
             batch = tuple(a for a in node.axes if a not in (q, e))
+            score = _unguarded_all(_replaced(score, load, first), conditions, self, made)
             return WeightedSum(node, frozenset(self.inside), query, key, value, batch, q, e, self.s, d, conditions,
-                               _replaced(score, load, first), weight.lift, shift, share, weight.exponential.name, self.dtype)
+                               score, weight.lift, shift, share, weight.exponential.name, self.dtype)
         return None
 
     def _reduction_of_products(self, load: Load) -> Compute | None:
@@ -336,6 +337,18 @@ def _negated(e: Expr) -> Expr:
     if isinstance(e, Op) and e.name in _OPPOSITE and not e.args[0].dtype.is_float:
         return op(_OPPOSITE[e.name], *e.args)
     return e.args[0] if isinstance(e, Op) and e.name == "not" else op("not", e)
+
+
+def _wherever(e: Expr, conditions: tuple[Expr, ...]) -> Expr:
+    """`e` without the choice of 0 where a score does not count anyhow."""
+    e = core(e)
+    while isinstance(e, Op) and e.name == "where" and all(t in conditions for t in terms(e.args[0])):
+        e = core(e.args[1])
+    return e
+
+
+def _unguarded_all(e: Expr, conditions: tuple[Expr, ...], matcher: _Matcher, made: Compute) -> Expr:
+    return transform(e, lambda n: _unguarded(n, conditions, matcher, made) if isinstance(n, Load) else None)
 
 
 def _unguarded(load: Load, conditions: tuple[Expr, ...], matcher: _Matcher, made: Compute) -> Load:

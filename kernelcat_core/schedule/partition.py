@@ -23,9 +23,9 @@ class _Group:
     nodes: list[Primitive]
     rows: list[tuple[int, ...]]
     contraction: bool = False
-    attention: bool = False
     sealed: bool = False
     names: set[str] = field(default_factory=set)
+    inside: list[Primitive] = field(default_factory=list)  # what a weighted sum is made of
 
 
 @dataclass(frozen=True)
@@ -55,16 +55,15 @@ def partition(graph: Graph, fuse: bool = True, attention: bool = True) -> Partit
             groups.append(_start(node, graph))
     readers: dict[str, set[int]] = {}
     for k, g in enumerate(groups):
-        for n in g.nodes:
+        for n in (*g.inside, *g.nodes):
             for name in reads(n):
                 readers.setdefault(name, set()).add(k)
     return Partition(graph, tuple(_kernel(k, g, readers, graph) for k, g in enumerate(groups)), sums)
 
 
 def _weighted(found: WeightedSum, graph: Graph) -> _Group:
-    nodes = [n for n in graph.nodes if n.output.name in found.inside or n is found.node]
-    rows = [tuple(range(len(n.axes))) for n in nodes]
-    return _Group(nodes, rows, attention=True, sealed=True, names={n.output.name for n in nodes})
+    inside = [n for n in graph.nodes if n.output.name in found.inside]
+    return _Group([found.node], [tuple(range(len(found.node.axes)))], names={found.node.output.name}, inside=inside)
 
 
 def _start(node: Primitive, graph: Graph) -> _Group:
@@ -89,11 +88,11 @@ def _join(node: Compute, groups: list[_Group], graph: Graph) -> _Group | None:
     last = groups[sources[-1]]
     moved = {name for k in sources[:-1] for name in groups[k].names}
     for k in range(sources[0] + 1, sources[-1]):  # nothing between may need what moves later
-        if k not in sources and any(moved & set(reads(n)) for n in groups[k].nodes):
+        if k not in sources and any(moved & set(reads(n)) for n in (*groups[k].inside, *groups[k].nodes)):
             return None
-    if len(sources) > 1 and any(groups[k].contraction for k in sources):
+    if len(sources) > 1 and any(groups[k].contraction or groups[k].inside for k in sources):
         return None
-    if last.contraction and (node.monoid is not None or len(places) != len(node.axes)):
+    if (last.contraction or last.inside) and (node.monoid is not None or len(places) != len(node.axes)):
         return None
     if not places and (node.axes or node.monoid is not None):
         return None  # after a reduction to a scalar a second pass runs in parallel only in a launch of its own
@@ -146,7 +145,8 @@ def _shared(node: Compute, sources: list[int], groups: list[_Group], graph: Grap
 def _kernel(number: int, group: _Group, readers: dict[str, set[int]], graph: Graph) -> Kernel:
     """`readers`: tensor -> numbers of the groups that load it."""
     stored = frozenset(name for name in group.names if name in graph.outputs or readers.get(name, set()) - {number})
-    return Kernel(f"k{number}", _classify(group, graph), tuple(group.nodes), tuple(group.rows), stored)
+    before = [tuple(range(len(n.axes))) for n in group.inside]
+    return Kernel(f"k{number}", _classify(group, graph), (*group.inside, *group.nodes), (*before, *group.rows), stored)
 
 
 def _classify(group: _Group, graph: Graph) -> KernelClass:
@@ -157,7 +157,7 @@ def _classify(group: _Group, graph: Graph) -> KernelClass:
             return "scan"
         case Scatter():
             return "scatter"
-    if group.attention:
+    if group.inside:
         return "attention"
     if group.contraction:
         return "contraction"

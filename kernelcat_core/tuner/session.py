@@ -70,7 +70,12 @@ def run(space: SearchSpace, evaluate: Callable[[Config], Outcome], trials: int, 
     return tuple(done)
 
 
+def fastest(trials: tuple[Trial, ...], count: int) -> list[Trial]:
+    """The `count` measured trials with the least medians, fastest first; the earlier one on a tie."""
+    measured = [t for t in trials if t.outcome.median_ms is not None]
+    return sorted(measured, key=lambda t: (t.outcome.median_ms or 0.0, t.index))[:count]
+
+
 def best(trials: tuple[Trial, ...]) -> Trial | None:
     """The trial with the least median; the earlier one on a tie."""
-    measured = [t for t in trials if t.outcome.median_ms is not None]
-    return min(measured, key=lambda t: (t.outcome.median_ms or 0.0, t.index)) if measured else None
+    return next(iter(fastest(trials, 1)), None)

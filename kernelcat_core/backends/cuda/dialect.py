@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
-from kernelcat_core.codegen.cstyle import C_TYPES, Dialect
+from kernelcat_core.codegen.cstyle import C_TYPES, STORAGE_TYPES, Dialect
 
 _RESERVED = frozenset(
     [
@@ -144,7 +144,7 @@ _INLINE = "static __device__ __forceinline__"
 
 CUDA = Dialect(
     name="CUDA C++",
-    types=MappingProxyType({**C_TYPES, "f16": "__half", "bf16": "__nv_bfloat16"}),
+    types=MappingProxyType({**C_TYPES, **STORAGE_TYPES, "f16": "__half", "bf16": "__nv_bfloat16"}),
     calls=MappingProxyType({"rsqrt.f32": "rsqrtf({0})", "rsqrt.f64": "rsqrt({0})"}),
     casts=MappingProxyType(
         {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from kernelcat_core.backends.cuda import host
 from kernelcat_core.backends.cuda.spell import FRAGMENT_LOAD, FRAGMENT_MMA, IndexSpeller, KernelText, name
 from kernelcat_core.codegen import simt
@@ -63,6 +65,8 @@ def _includes(body: str) -> list[str]:
         lines.append("#include <cuda_bf16.h>")
     if "__pipeline_" in body:
         lines.append("#include <cuda_pipeline.h>")
+    if re.search(r"kc_(f8|[iu]4\b)", body):
+        lines.append("typedef uint8_t kc_f8e4m3, kc_f8e5m2, kc_u4; // kept in memory only\ntypedef int8_t kc_i4;")
     return lines
 
 

@@ -94,6 +94,10 @@ class _Model:
 
     def _nodes(self, listed: Sequence[Any], scope: dict[str, Item], opsets: Mapping[str, int]) -> None:
         for n in listed:
+            unknown = [i for i in n.input if i and i not in scope]
+            if unknown:
+                raise KernelcatError("KC-I003", f"{n.op_type} {n.name!r} reads {unknown[0]!r}, which nothing makes before it",
+                                     hint="the model is not valid: onnx.checker.check_model says more")
             values = tuple(scope[i] if i else None for i in n.input)
             attributes = {a.name: self._attribute(a) for a in n.attribute}
             try:

@@ -24,13 +24,15 @@ _PLAIN = {operator.getitem, operator.add, operator.sub, operator.mul, operator.f
 class Imported:
     """A traced graph: its trace, the names of its inputs in the trace (None for numbers), and its outputs.
 
-    An output is a Value, a number or None; `strides` is how torch expects each to lie in memory.
+    An output is a Value, a number or None; `strides` is how torch expects each to lie in memory. `written` are inputs
+    that the graph overwrites at its end (by place), with what they become.
     """
 
     trace: Trace
     inputs: tuple[str | None, ...]
     outputs: tuple[Any, ...]
     strides: tuple[tuple[int, ...] | None, ...]
+    written: tuple[tuple[int, Value], ...] = ()
 
 
 def trace_graph(module: Any, inputs: Sequence[Any], evaluate: Evaluate, constants: Mapping[int, Any] | None = None) -> Imported:
@@ -44,6 +46,7 @@ def trace_graph(module: Any, inputs: Sequence[Any], evaluate: Evaluate, constant
     names: list[str | None] = []
     outputs: Any = ()
     place = 0
+    written: dict[Any, Value] = {}
     for n in module.graph.nodes:
         match n.op:
             case "placeholder":
@@ -60,6 +63,8 @@ def trace_graph(module: Any, inputs: Sequence[Any], evaluate: Evaluate, constant
                 place += 1
             case "get_attr":
                 scope[n] = _attribute(module, n.target, trace)
+            case "call_function" if str(n.target) == "aten.copy_.default" and n.args[0].op == "placeholder":
+                written[n.args[0]] = scope[n] = _called(n, scope, trace)
             case "call_function":
                 scope[n] = _called(n, scope, trace)
             case "output":
@@ -67,7 +72,10 @@ def trace_graph(module: Any, inputs: Sequence[Any], evaluate: Evaluate, constant
             case _:
                 raise KernelcatError("KC-I003", f"the graph holds a {n.op} node ({n.target})", hint="export it to ATen operators first")
     listed = list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
-    return Imported(trace, tuple(names), tuple(_resolved(o, scope) for o in listed), tuple(_stride(o) for o in listed))
+    order = [n for n in module.graph.nodes if n.op == "placeholder"]
+    final = {**scope, **written}  # who returns an overwritten input means what it became
+    return Imported(trace, tuple(names), tuple(_resolved(o, final) for o in listed), tuple(_stride(o) for o in listed),
+                    tuple((order.index(n), v) for n, v in written.items()))
 
 
 def _attribute(module: Any, target: str, trace: Trace) -> Any:

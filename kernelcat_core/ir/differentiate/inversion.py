@@ -97,7 +97,7 @@ def certain(c: Expr, ranges: Mapping[str, Expr]) -> bool:
     """Whether a condition on indices follows from their ranges."""
     if isinstance(c, Const):
         return bool(c.value)
-    if not isinstance(c, Op) or len(c.args) != 2 or any(a.dtype != I64 for a in c.args):
+    if not isinstance(c, Op) or len(c.args) != 2 or any(a.dtype != I64 or loads_of(a) for a in c.args):
         return False
     gap = poly.plus(poly.of(c.args[1]), poly.of(c.args[0]), -1)
     if c.name == "eq":

@@ -37,7 +37,9 @@ class CompiledGraph:
         self.imported = imported
         trace = imported.trace
         self.names = [trace.named(v) if isinstance(v, Value) else None for v in imported.outputs]
-        self.plan = options.plan(trace.graph([n for n in self.names if n is not None]), trace.fixed, deferred)
+        self.written = [(k, trace.named(v)) for k, v in imported.written]
+        wanted = [n for n in self.names if n is not None] + [n for _, n in self.written]
+        self.plan = options.plan(trace.graph(wanted), trace.fixed, deferred)
         self._fixed = set(trace.fixed) | set(imported.inputs)
 
     def __call__(self, inputs: Sequence[Any]) -> list[Any]:
@@ -52,6 +54,8 @@ class CompiledGraph:
             array = made[name]
             tensor = to_tensor(array.copy() if name in self._fixed else array, value.dtype)
             outputs.append(laid_out(tensor, stride))
+        for (place, name), (_, value) in zip(self.written, self.imported.written, strict=True):
+            inputs[place].detach().copy_(to_tensor(made[name], value.dtype))
         return outputs
 
 

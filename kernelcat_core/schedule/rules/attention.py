@@ -49,14 +49,14 @@ def lower(kernel: Kernel, found: WeightedSum, graph: Graph, values: Mapping[str,
     w = renamed(e, found)
     for axis in w.batch:
         e.cell(axis)
-    return _Cell(e, w, graph, values).program()
+    return _Cell(e, kernel, w, graph, values).program()
 
 
 class _Cell:
     """Emits the statements of one cell: its queries, its block of value features, and the loop over keys."""
 
-    def __init__(self, e: Emitter, w: WeightedSum, graph: Graph, values: Mapping[str, int]) -> None:
-        self.e, self.w, self.graph = e, w, graph
+    def __init__(self, e: Emitter, kernel: Kernel, w: WeightedSum, graph: Graph, values: Mapping[str, int]) -> None:
+        self.e, self.kernel, self.w, self.graph = e, kernel, w, graph
         self.bq, self.bs = values["BQ"], values["BS"]
         self.depth, self.width = capacity(w.d.size), capacity(w.e.size)
         self.last: dict[str, Expr] = {}
@@ -84,7 +84,7 @@ class _Cell:
         few = op("and", op("le", self.q.extent, index(FEW)), holds)
         if size is None or size <= self.depth:
             e.open()
-            one_by_one(e, w, self.graph, self.first, self.q.extent, self.f, self.last, self.depth)
+            one_by_one(e, self.kernel, w, self.first, self.q.extent, self.f, self.last, self.depth)
             e.close_if(few)
             known.append(op("not", few))
         e.open()
@@ -92,15 +92,9 @@ class _Cell:
         self._clear(self.result, (self.f, self.q))
         self._limits()
         self.scores = self._tile("scores", (Lane("s", self.bs, ZERO), self.q), "acc")
-        if size is None:
-            for condition, whole in ((holds, True), (op("not", holds), False)):
-                e.open()
-                self._keys(whole)
-                e.close_if(condition)
-        else:
-            self._keys(size <= self.depth)
+        self._keys()
         lanes = (self.f, self.q)
-        finish(e, w, self.state, self.result.at(*(lane.var for lane in lanes)), lanes, self.last)
+        finish(e, self.kernel, w, self.state, self.result.at(*(lane.var for lane in lanes)), lanes, self.last)
         e.close_if(conjunction(*known) or TRUE)
         return e.program()
 
@@ -123,12 +117,10 @@ class _Cell:
         self.low, self.high = let(e, "low", reached.low), let(e, "high", reached.high)
         self.low_all, self.high_all = let(e, "low", reached.low_all), let(e, "high", reached.high_all)
 
-    def _keys(self, whole: bool) -> None:
-        """The loop over blocks of keys; `whole` if the cell holds all features of its queries."""
+    def _keys(self) -> None:
+        """The loop over blocks of keys."""
         e, w = self.e, self.w
-        depth = Lane(e.fresh("d"), self.depth, let(e, "n", op("min", index(self.depth), w.d.size)))
-        if whole:
-            self._operand(w.query, "mat_b", (depth, self.q), {w.d.name: depth.var})
+        self._queries()
         block = Var(e.fresh("kb"))
         e.open(block.name)
         begin = let(e, "start", add(self.low, mul(block, index(self.bs))))
@@ -139,30 +131,54 @@ class _Cell:
         if allowed is not None:
             e.open()
         self._clear(self.scores, lanes)
-        if whole:
-            self._product(s, depth, {w.d.name: depth.var})
-        else:
-            part = Var(e.fresh("db"))
-            e.open(part.name)
-            at = mul(part, index(self.depth))
-            some = Lane(e.fresh("d"), self.depth, let(e, "n", op("min", index(self.depth), sub(w.d.size, at))))
-            where: dict[str, Expr] = {w.d.name: add(at, some.var)}
-            self._operand(w.query, "mat_b", (some, self.q), where)
-            self._product(s, some, where)
-            e.close_for(part.name, blocks_of(w.d.size, self.depth), 2)
+        self._products(s)
         self._softmax(lanes, begin, allowed)
-        v = self._operand(w.value, "mat_a", (self.f, s), {})
+        v = self._tile_of(w.value, "mat_a", (self.f, s))
+        self._copy(v, w.value, (self.f, s), {})
         e.put(Mma(self.result.name, v.name, self.scores.name, self.f, self.q, s))
         if allowed is not None:
             e.close_if(self.any.at())
         e.close_for(block.name, blocks_of(op("max", ZERO, sub(self.high, self.low)), self.bs), 2)
 
-    def _operand(self, load: Load, scope: Scope, lanes: tuple[Lane, ...], names: dict[str, Expr]) -> Tile:
-        """A copied operand of a product."""
+    def _part(self, part: Expr) -> tuple[Lane, dict[str, Expr]]:
+        """The lane over block `part` of the features of queries and keys, and what it stands for."""
+        e, w = self.e, self.w
+        begin = mul(part, index(self.depth))
+        lane = Lane(e.fresh("d"), self.depth, let(e, "n", op("min", index(self.depth), sub(w.d.size, begin))))
+        return lane, {w.d.name: add(begin, lane.var)}
+
+    def _queries(self) -> None:
+        """Load the queries before the loop, if the cell holds all their features."""
+        e, w = self.e, self.w
+        whole = op("le", w.d.size, index(self.depth))
+        e.open()
+        lane, names = self._part(ZERO)
+        self.query = self._tile_of(w.query, "mat_b", (lane, self.q))
+        self._copy(self.query, w.query, (lane, self.q), names)
+        e.close_if(whole)
+
+    def _products(self, s: Lane) -> None:
+        """scores += key * query over all features."""
+        e, w = self.e, self.w
+        part = Var(e.fresh("db"))
+        e.open(part.name)
+        lane, names = self._part(part)
+        e.open()
+        self._copy(self.query, w.query, (lane, self.q), names)
+        e.close_if(op("gt", w.d.size, index(self.depth)))
+        key = self._tile_of(w.key, "mat_a", (s, lane))
+        self._copy(key, w.key, (s, lane), names)
+        e.put(Mma(self.scores.name, key.name, self.query.name, s, self.q, lane))
+        e.close_for(part.name, blocks_of(w.d.size, self.depth), 2)
+
+    def _tile_of(self, load: Load, scope: Scope, lanes: tuple[Lane, ...]) -> Tile:
+        return self.e.tile(f"t_{load.tensor}", load.dtype, lanes, scope)
+
+    def _copy(self, t: Tile, load: Load, lanes: tuple[Lane, ...], names: dict[str, Expr]) -> None:
+        """An operand of a product, awaited."""
         e = self.e
         flat = flatten(load, self.graph.tensors)
         assert isinstance(flat, Load)
-        t = e.tile(f"t_{load.tensor}", load.dtype, lanes, scope)
         last = {**self.last, **names}
         where = None if flat.where is None else e.place(flat.where, (), last)
         fill = None if where is None else Const(0.0, load.dtype)
@@ -170,13 +186,6 @@ class _Cell:
         e.reads.setdefault(load.tensor, self.graph.tensors[load.tensor])
         e.put(Copy(token, t.name, lanes, load.tensor, e.place(flat.index[0], (), last), where, fill))
         e.put(Wait(token))
-        if scope == "mat_b":
-            self.query = t
-        return t
-
-    def _product(self, s: Lane, depth: Lane, names: dict[str, Expr]) -> None:
-        k = self._operand(self.w.key, "mat_a", (s, depth), names)
-        self.e.put(Mma(self.scores.name, k.name, self.query.name, s, self.q, depth))
 
     def _allowed(self, lanes: tuple[Lane, ...]) -> Expr | None:
         """Where the conditions that read tensors hold, as a tile; `any` says whether they do anywhere."""

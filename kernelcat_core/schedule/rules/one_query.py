@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kernelcat_core.ir.expr import ZERO, Const, Expr, Var, add, cast, conjunction, index, mul, op, sub
-from kernelcat_core.ir.graph import Graph, monoid
+from kernelcat_core.ir.graph import monoid
 from kernelcat_core.ir.tile import Lane, Reduce
 from kernelcat_core.schedule.emit import Emitter, bind_states
+from kernelcat_core.schedule.kernel import Kernel
 from kernelcat_core.schedule.online import WeightedSum
 from kernelcat_core.schedule.rules.common import blocks_of
 from kernelcat_core.schedule.rules.reach import Bound, bounds_of, reach
@@ -18,7 +19,7 @@ FEW = 3  # queries up to which reading keys for each costs less than a product p
 _KEYS = 128  # of a block: its keys and values pass through the nearest cache
 
 
-def one_by_one(e: Emitter, w: WeightedSum, graph: Graph, first: Expr, count: Expr, f: Lane, last: Mapping[str, Expr],
+def one_by_one(e: Emitter, kernel: Kernel, w: WeightedSum, first: Expr, count: Expr, f: Lane, last: Mapping[str, Expr],
                depth: int) -> None:
     """Statements for queries first .. first + count - 1, the value features of lane `f`, and up to `depth` features a key."""
     turn = Var(e.fresh("j"))
@@ -57,5 +58,5 @@ def one_by_one(e: Emitter, w: WeightedSum, graph: Graph, first: Expr, count: Exp
     e.put(Reduce((part.name,), monoid("sum", w.dtype), (s, f), s.name, (weighted,)))
     e.map((result,), (f,), (add(mul(result.at(f.var), state.factor.at()), part.at(f.var)),))
     e.close_for(block.name, blocks_of(op("max", ZERO, sub(high, low)), _KEYS), 2)
-    finish(e, w, state, result.at(f.var), (f,), at)
+    finish(e, kernel, w, state, result.at(f.var), (f,), at)
     e.close_for(turn.name, count)

@@ -202,7 +202,8 @@ def _two_fingers(s: _Sort, width: int, turn: int) -> TileProgram:
     both = Var(e.fresh("both"))
     e.put(Let(both.name, op("min", sub(middle, start), sub(end, middle))))
     _from_both_ends(s, e, source, to, (left, right, last, final), (start, end, both))
-    _what_is_left(s, e, source, to, (left, right, last, final), add(start, both))
+    _what_is_left(s, e, source, to, (left, right, last, final), add(start, both),
+                  sub(sub(end, start), mul(both, index(2))))
     return e.program()
 
 
@@ -233,8 +234,9 @@ def _from_both_ends(s: _Sort, e: Emitter, source: _Space, to: _Space, fingers: t
     e.close_for(step.name, steps)
 
 
-def _what_is_left(s: _Sort, e: Emitter, source: _Space, to: _Space, fingers: tuple[Tile, ...], start: Expr) -> None:
-    """Between the fingers, where one run may be empty."""
+def _what_is_left(s: _Sort, e: Emitter, source: _Space, to: _Space, fingers: tuple[Tile, ...], start: Expr, count: Expr
+                  ) -> None:
+    """The `count` elements between the fingers, where one run may be empty."""
     left, right, last, final = fingers
     step = Var(e.fresh("k"))
     e.open(step.name)
@@ -249,7 +251,7 @@ def _what_is_left(s: _Sort, e: Emitter, source: _Space, to: _Space, fingers: tup
         e.store(after, s.at(add(start, step)), (), e.load(before, s.at(at), ()))
     moved = cast(take.at(), I64)
     e.map((left, right), (), (add(x, sub(index(1), moved)), add(y, moved)))
-    e.close_for(step.name, add(add(sub(last.at(), left.at()), sub(final.at(), right.at())), index(2)))
+    e.close_for(step.name, count)
 
 
 @dataclass(frozen=True)

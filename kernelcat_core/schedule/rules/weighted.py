@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kernelcat_core.ir.expr import ZERO, Const, Expr, Load, Var, add, mul, op, sub, substitute, variables
-from kernelcat_core.ir.graph import Axis, monoid
+from kernelcat_core.ir.graph import Axis, Compute, monoid
 from kernelcat_core.ir.tile import Lane, Let, Reduce, Tile
 from kernelcat_core.schedule.affine import constant, linear
-from kernelcat_core.schedule.emit import Emitter, bind_states
+from kernelcat_core.schedule.emit import Emitter, bind_states, compute_dtype
+from kernelcat_core.schedule.kernel import Kernel
 from kernelcat_core.schedule.online import WeightedSum
 
 
@@ -83,8 +84,12 @@ def add_block(e: Emitter, w: WeightedSum, state: State, scores: Tile, lanes: tup
         e.map((scores,), lanes, (bind_states(e.value(w.lift, lanes, {}, (), last), "w", (x,)),))
 
 
-def finish(e: Emitter, w: WeightedSum, state: State, result: Expr, lanes: tuple[Lane, ...], last: Mapping[str, Expr]) -> None:
-    """Divide by the sum, as the formula does, and store. `result` is the weighted sum over `lanes`."""
+def finish(e: Emitter, kernel: Kernel, w: WeightedSum, state: State, result: Expr, lanes: tuple[Lane, ...],
+           last: Mapping[str, Expr]) -> None:
+    """Divide by the sum, as the formula does, and go on with the elementwise nodes of the kernel.
+
+    `result` is the weighted sum over `lanes`.
+    """
     dtype, total, m = w.dtype, state.at(state.l), state.at(state.m)
     empty = op("eq", total, Const(0.0, dtype))  # all scores were -inf: the greatest is, too
     if "s2" in variables(w.share):
@@ -99,8 +104,21 @@ def finish(e: Emitter, w: WeightedSum, state: State, result: Expr, lanes: tuple[
     value = op("where", op("gt", w.s.size, ZERO), value, Const(0.0, dtype))
     if w.node.finish is not None:
         value = bind_states(e.value(w.node.finish, lanes, {}, (), last), "s", (value,))
-    offset = e.place(linear(w.node.output.shape, tuple(a.var for a in w.node.axes)), (), last)
-    e.store(w.node.output, offset, lanes, value)
+    first = next(k for k, n in enumerate(kernel.nodes) if n.output.name == w.node.output.name)
+    nodes = (w.node, *kernel.nodes[first + 1:])
+    for node, places in zip(nodes, kernel.rows[first:], strict=True):
+        assert isinstance(node, Compute)
+        names: dict[str, Expr] = {node.axes[p].name: w.node.axes[k].var for k, p in enumerate(places)}
+        if node is not w.node:
+            value = e.value(node.value, lanes, names, (), last)
+        if node is not nodes[-1]:
+            t = e.tile(node.output.name, compute_dtype(node.output.dtype), lanes, "reg")
+            e.map((t,), lanes, (value,))
+            e.intermediates[node.output.name] = t
+            value = t.at(*(lane.var for lane in lanes))
+        if node.output.name in kernel.stored:
+            offset = e.place(linear(node.output.shape, tuple(names[a.name] for a in node.axes)), (), last)
+            e.store(node.output, offset, lanes, value)
 
 
 def let(e: Emitter, stem: str, value: Expr) -> Expr:

@@ -2,7 +2,7 @@
 
 from importlib import import_module
 
-FAMILIES = ("elementwise", "layout", "products", "reductions")
+FAMILIES = ("convolution", "elementwise", "indexing", "layout", "pooling", "products", "reductions", "sorting")
 
 for _family in FAMILIES:
     import_module(f"{__name__}.{_family}")

@@ -200,9 +200,9 @@ def converted(n: Node, x: Value, *_: Any) -> Value:
     return n.cast(x, n.out.dtype) if x.dtype != n.out.dtype else n.formula("y = +x" if x.dtype != BOOL else "y = x or x", x=x)
 
 
-@aten_op("clone alias detach lift_fresh_copy lift_fresh contiguous positive resolve_conj resolve_neg real conj _conj conj_physical copy")
+@aten_op("clone alias detach lift_fresh_copy lift_fresh contiguous positive resolve_conj resolve_neg real conj _conj conj_physical copy copy_")
 def same(n: Node, x: Value, *others: Any) -> Value:
-    if n.name == "copy":
+    if n.name in ("copy", "copy_"):
         from kernelcat_core.importers.torch_model.nodes.layout import expanded
 
         return expanded(n, n.cast(others[0], n.out.dtype), n.out.shape)
