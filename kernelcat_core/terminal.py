@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -20,10 +21,13 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(lines)
 
 
-def milliseconds(value: float | None) -> str:
+def milliseconds(value: float | None, like: float | None = None) -> str:
+    """With a unit that fits the value, or the one that fits `like`, so that a column has one unit."""
     if value is None:
         return "-"
-    return f"{value:.3g} ms" if value >= 1e-3 else f"{value * 1e3:.3g} us"
+    scale = abs(value if like is None else like)
+    name, factor = ("ms", 1.0) if scale >= 1 else ("us", 1e3) if scale >= 1e-3 else ("ns", 1e6)
+    return f"{value * factor:.4g} {name}" if abs(value * factor) < 1e4 else f"{value * factor:.0f} {name}"
 
 
 def show(shown: Report, stage: str) -> str:
@@ -37,39 +41,113 @@ def show(shown: Report, stage: str) -> str:
     return "\n\n".join(p.rstrip() for p in parts)
 
 
-def check(report: Report) -> str:
-    rows = [[t["target"], "ok" if t["ok"] else "FAILED", ", ".join(t["facts"]),
-             "-" if t["max_error"] is None else f"{t['max_error']:.3g}", t["message"]] for t in report["targets"]]
-    return table(["target", "verdict", "facts", "max error", "message"], rows)
+class CheckTable:
+    """The table of a check, a row as each target is done, so that a slow target hides nothing."""
+
+    def __init__(self, targets: Sequence[str], quiet: bool) -> None:
+        self._widths = (max(8, *map(len, targets)), 24, 48, 9)
+        self._quiet = quiet
+        self._begun = False
+
+    def row(self, t: Report) -> None:
+        if self._quiet:
+            return
+        clear_progress()
+        if not self._begun:
+            print(self._line("target", "verdict", "facts", "max error", "message"), flush=True)
+            self._begun = True
+        error = "-" if t["max_error"] is None else f"{t['max_error']:.3g}"
+        print(self._line(t["target"], t["verdict"], ", ".join(t["facts"]), error, t["message"]), flush=True)
+
+    def _line(self, *cells: str) -> str:
+        return "  ".join([c.ljust(w) for c, w in zip(cells, self._widths)] + list(cells[len(self._widths):])).rstrip()
+
+    def rest(self, report: Report) -> str:
+        """What follows the rows: the sizes they are for, and next steps."""
+        hints = {t["error"]["hint"]: None for t in report["targets"] if t["error"] and t["error"]["hint"]}
+        return "\n".join([f"checked at {report['workload']} and at other sizes where they are open",
+                          *(f"hint: {h}" for h in hints)])
 
 
-def build(report: Report) -> str:
+def build(report: Report, assembly: str | None) -> str:
+    """Facts, resources and where the assembly is; the assembly itself where it is asked for."""
     if not report["ok"]:
         return str(report["log"])
-    resources = "\n".join(f"{k}: {v}" for k, v in report["resources"].items())
-    return "\n".join(p for p in (report["assembly"].rstrip(), resources, "facts: " + ", ".join(report["facts"])) if p)
+    text = report["assembly"].rstrip()
+    if assembly == "-" and text:
+        return str(text)
+    lines = [f"{report['target']}: {', '.join(report['facts'])}", *(f"{k}: {v}" for k, v in report["resources"].items())]
+    if text and assembly:
+        lines.append(f"assembly: {assembly}")
+    elif text:
+        lines.append(f"assembly: {text.count(chr(10)) + 1} lines (--assembly prints them, --assembly FILE writes them)")
+    elif report["log"]:
+        lines.append(report["log"])
+    return "\n".join(lines)
 
 
-def tune(report: Report) -> str:
-    best = report["best"]
+def config_text(config: Report) -> str:
+    """Knobs in the form that --config takes."""
+    return ",".join(f"{k}={v}" for k, v in config.items())
+
+
+def tune(report: Report, formula: str | None, stored: str) -> str:
+    """The outcome, what the final comparison shows, and how to use it."""
+    best, compared = report["best"], report["comparison"]
     if best is None:
-        return "no config could be measured"
-    gain = report["baseline_ms"] / best["median_ms"] if report["baseline_ms"] else None
-    knobs = ", ".join(f"{k}={v}" for k, v in best["config"].items())
-    speed = "" if gain is None else f", {gain:.2f}x of the default ({milliseconds(report['baseline_ms'])})"
-    return f"best of {len(report['trials'])}: {milliseconds(best['median_ms'])}{speed}\nconfig: {knobs}"
+        failed = next((t["error"] for t in report["trials"] if t["error"]), None)
+        return "no config could be measured" + (f"\nfirst failure: {failed['code']}: {failed['message']}" if failed else "")
+    first = report["baseline_ms"]
+    lines = [f"workload: {report['workload']} on {report['device']}",
+             f"best of {len(report['trials'])}: {milliseconds(best['median_ms'], first)} ({_interval(best, first)}); "
+             f"default config: {milliseconds(first)}"]
+    if compared is None:
+        lines.append("the default config is the fastest that was measured")
+    elif compared["gain_shown"]:
+        lines.append(f"gain: {compared['ratio']:.2f}x ({compared['ratio_low']:.2f} to {compared['ratio_high']:.2f}), "
+                     f"both timed again in turn, {compared['rounds']} rounds")
+    else:
+        lines.append(f"no gain shown: timed again in turn, best and default overlap (ratio {compared['ratio']:.2f}, "
+                     f"{compared['ratio_low']:.2f} to {compared['ratio_high']:.2f})")
+    lines += [f"note: {w}" for w in report["warnings"]]
+    lines.append(f"config: {config_text(best['config'])}")
+    if stored:
+        lines.append(f"stored: {stored}")
+        shown = "-" if formula is None else shlex.quote(formula)
+        shapes = " ".join(f"--shape {shlex.quote(p)}" for p in report["workload"].split(", ") if p)
+        lines.append(f"use it: kernelcat profile {shown} --target {report['target']} {shapes} --config @{shlex.quote(stored)}")
+    return "\n".join(lines)
+
+
+def _interval(times: Report, like: float | None) -> str:
+    return f"{milliseconds(times['low_ms'], like)} to {milliseconds(times['high_ms'], like)}"
 
 
 def trial(quiet: bool) -> Callable[[Report], None] | None:
-    """Prints each trial as it comes, unless the answer is JSON."""
+    """Prints each trial as it comes, unless the answer is JSON; all in the unit of the first time."""
     if quiet:
         return None
+    first: list[float] = []
 
     def write(t: Report) -> None:
-        what = milliseconds(t["median_ms"]) if t["status"] == "measured" else (t["error"] or {}).get("message", t["status"])
-        print(f"{t['index']:4d}  {what:>12}  " + ", ".join(f"{k}={v}" for k, v in t["config"].items()), file=sys.stderr)
+        if t["status"] == "measured":
+            first.append(t["median_ms"])
+            what = milliseconds(t["median_ms"], first[0])
+        else:
+            what = (t["error"] or {}).get("message", t["status"])
+        print(f"{t['index'] + 1:4d}  {what:>12}  {config_text(t['config'])}", file=sys.stderr, flush=True)
 
     return write
+
+
+def note(quiet: bool) -> Callable[[str], None] | None:
+    """Lines about what is being done, kept on the screen."""
+    return None if quiet else (lambda line: print(line, file=sys.stderr, flush=True))
+
+
+def clear_progress() -> None:
+    if sys.stderr.isatty():
+        print("\r\033[K", end="", file=sys.stderr, flush=True)
 
 
 def progress(quiet: bool) -> Callable[[str], None] | None:
@@ -83,12 +161,22 @@ def progress(quiet: bool) -> Callable[[str], None] | None:
 
 
 def profile(report: Report) -> str:
-    lines = [f"{report['target']} on {report['device']}: {milliseconds(report['median_ms'])} "
-             f"({milliseconds(report['low_ms'])} to {milliseconds(report['high_ms'])})",
+    median = report["median_ms"]
+    lines = [f"workload: {report['workload']}",
+             f"{report['target']} on {report['device']}: {milliseconds(median)} ({_interval(report, median)})",
              f"{report['gbps']:.3g} GB/s, {report['gflops']:.3g} GFLOP/s",
-             f"limit {milliseconds(report['limit_ms'])} ({report['roofline']['bound']} bound): "
-             f"{report['limit_ratio'] * 100:.0f}% of it reached"]
+             f"limit {milliseconds(report['limit_ms'], median)} ({report['roofline']['bound']} bound): "
+             f"{report['limit_ratio'] * 100:.0f}% of it reached", *(f"note: {w}" for w in report["warnings"])]
     return "\n".join(lines)
+
+
+def operators(rows: Sequence[Report]) -> str:
+    """A line each; one alone with its example."""
+    if len(rows) == 1:
+        r = rows[0]
+        names = f"\nalso called: {', '.join(r['aliases'])}" if r.get("aliases") else ""
+        return f"{r['signature']}\n{r['summary']}{names}\nexample: {r['example']}"
+    return "\n".join(f"{r['signature']}  {r['summary']}" for r in rows)
 
 
 def targets(rows: Sequence[Report]) -> str:
@@ -97,11 +185,18 @@ def targets(rows: Sequence[Report]) -> str:
 
 
 def bench(report: Report) -> str:
-    rows = [[r["name"], milliseconds(r["ours_ms"]),
-             f"{r['best']} {milliseconds(r['peers'][r['best']])}" if r["best"] else "-", _number(r["ratio"]),
-             f"{_number(r['ratio_low'])}-{_number(r['ratio_high'])}", _number(r["limit_ratio"])] for r in report["rows"]]
-    text = table(["operator", "ours", "best peer", "ratio", "interval", "of limit"], rows)
-    return text + f"\ngeometric mean of the ratios: {_number(report['geomean_ratio'])}"
+    """A row an operator, the reasons for missing peers under the table."""
+    rows = []
+    for r in report["rows"]:
+        peer = f"{r['best']} {milliseconds(r['peers'][r['best']], r['ours_ms'])}" if r["best"] else "-"
+        between = f"{_number(r['ratio_low'])}-{_number(r['ratio_high'])}" if r["best"] else "-"
+        rows.append([r["name"], milliseconds(r["ours_ms"]), peer, _number(r["ratio"]), between, _number(r["limit_ratio"])])
+    lines = [table(["operator", "ours", "best peer", "ratio", "interval", "of limit"], rows),
+             f"geometric mean of the ratios: {_number(report['geomean_ratio'])}",
+             "ratio = best peer's time / ours; of limit = least time of the operations as written, at measured peaks / ours"]
+    lines += [f"{name}: {why}" for name, why in report["absent"].items()]
+    lines += [f"{r['name']}: without {peer}: {why}" for r in report["rows"] for peer, why in r["skipped"].items()]
+    return "\n".join(lines)
 
 
 def _number(value: float | None) -> str:

@@ -73,11 +73,12 @@ def run_check(facade: Any, spec: Spec, emit: Emit) -> None:
         emit("progress", fraction=1 - 0.93**steps, text=text)
 
     report: Outcome = facade.check(
-        spec["source"], [spec["target"]], spec["shapes"], spec["options"]["seeds"], on_progress
-    )
+        spec["source"], [spec["target"]], spec["shapes"], spec["options"]["seeds"], on_progress,
+        configs={spec["target"]: spec["config"]} if spec["config"] else None,
+    )  # fmt: skip
     seen: Outcome = report["targets"][0]
     emit("evidence", rows=seen.get("rows", []))
-    error = None if seen["ok"] else coded(seen["message"], "KC-N001")
+    error = None if seen["ok"] else seen.get("error") or coded(seen["message"], "KC-N001")
     emit("finished", ok=seen["ok"], outcome=seen, error=error)
 
 
@@ -100,11 +101,15 @@ def run_tune(facade: Any, spec: Spec, emit: Emit) -> None:
         left = (time.monotonic() - started) / done * max(0, wanted - done)
         emit("progress", fraction=min(0.99, done / wanted), text=f"trial {done} of {wanted}", seconds_left=left)
 
+    def on_progress(text: str) -> None:
+        emit("log", stream="note", text=text)
+        emit("progress", fraction=0.99 if text.startswith("comparing") else 0.0, text=text)
+
     options = spec["options"]
     emit("progress", fraction=0.0, text="preparing")
     tuned: Outcome = facade.tune(
         spec["source"], spec["target"], wanted, spec["shapes"],
-        seed=options["seed"], strategy=options["strategy"], on_trial=on_trial,
+        seed=options["seed"], strategy=options["strategy"], on_trial=on_trial, on_progress=on_progress,
     )  # fmt: skip
     best = tuned.get("best")
     if tuned["ok"] and best:

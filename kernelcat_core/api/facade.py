@@ -5,6 +5,7 @@ User errors raise KernelcatError; a candidate that fails is part of the answer.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -25,6 +26,7 @@ from kernelcat_core.pipeline.profiling import profile as profile_kernel
 from kernelcat_core.pipeline.tuning import tune as tune_kernel
 from kernelcat_core.pipeline.workloads import for_timing
 from kernelcat_core.pipeline.workloads import warnings as workload_warnings
+from kernelcat_core.runtime import cache as binaries
 from kernelcat_core.schedule.knobs import Config
 from kernelcat_core.tuner.session import Trial
 
@@ -158,14 +160,25 @@ def _analyse(source: str, shapes: Mapping[str, str] | None) -> hops.Analysis:
 
 
 def check(source: str, targets: Sequence[str], shapes: Mapping[str, str] | None = None, seeds: int = 3,
-          on_progress: Callable[[str], None] | None = None) -> Report:
-    """Compare the kernels of all `targets` with the oracle on the same cases; what could be shown, fact by fact."""
+          on_progress: Callable[[str], None] | None = None, *, configs: Mapping[str, Mapping[str, int]] | None = None,
+          on_target: Callable[[Report], None] | None = None) -> Report:
+    """Compare the kernels of all `targets` with the oracle on the same cases; what could be shown, fact by fact.
+
+    `on_target` gets each target's report as soon as it is there; `configs` maps targets to knobs.
+    """
     a = _analyse(source, shapes)
     for t in targets:
         resolve(t)
+    if on_progress is not None:
+        on_progress("computing the reference")
     shared = list(cases(a, seeds))
-    reports = [check_target(a, t, shared, on_progress=on_progress).to_dict() for t in targets]
-    return {"ok": all(r["ok"] for r in reports), "digest": a.graph.digest, "targets": reports}
+    reports = []
+    for t in targets:
+        seen = check_target(a, t, shared, Config.of((configs or {}).get(t, {})), on_progress).to_dict()
+        reports.append(seen)
+        if on_target is not None:
+            on_target(seen)
+    return {"ok": all(r["ok"] for r in reports), "digest": a.graph.digest, "workload": hops.workload_text(a), "targets": reports}
 
 
 def tune(source: str, target: str, trials: int, shapes: Mapping[str, str] | None = None, *, seed: int = 0,
@@ -190,6 +203,18 @@ def tune(source: str, target: str, trials: int, shapes: Mapping[str, str] | None
             "baseline_ms": first if compared is None else compared["baseline_ms"], "comparison": compared,
             "warnings": workload_warnings(None if best is None else best["median_ms"]),
             "trials": [t.to_dict() for t in tuned.trials], "source": tuned.source, "source_digest": tuned.source_digest}
+
+
+def keep_tuned(source: str, report: Report) -> str:
+    """Store the best config of a tune in the user's cache folder; returns the path of the file, "" when there is none."""
+    if report["best"] is None:
+        return ""
+    path = binaries.folder() / "configs" / f"{report['digest'][:12]}-{report['target'].replace(':', '-')}.json"
+    path.parent.mkdir(exist_ok=True)
+    kept = {"formula": source, "target": report["target"], "workload": report["workload"], "device": report["device"],
+            "median_ms": report["best"]["median_ms"], "comparison": report["comparison"], "config": report["best"]["config"]}
+    path.write_text(json.dumps(kept, indent=2) + "\n", encoding="utf-8")
+    return str(path)
 
 
 def profile(source: str, target: str, shapes: Mapping[str, str] | None = None, config: Mapping[str, int] | None = None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -9,21 +11,26 @@ import numpy as np
 import numpy.typing as npt
 
 from kernelcat_core.errors import Failure, KernelcatError
+from kernelcat_core.formula.scope import closest
 from kernelcat_core.ir.expr import Size, evaluate
+from kernelcat_core.numerics.compare import Oracle, worst
 from kernelcat_core.pipeline import hops
 from kernelcat_core.pipeline.evidence import Evidence
+from kernelcat_core.pipeline.measuring import operations
 from kernelcat_core.runtime.device import usable_cores
 from kernelcat_core.runtime.load import LoadedKernel, aligned_empty, load
 from kernelcat_core.schedule.knobs import Config
 
 Array = npt.NDArray[Any]
+_COMPARED_OPERATIONS = 1 << 20  # a first call of at most this much work is compared with the oracle (milliseconds)
 
 
 class Kernel:
     """A compiled formula. Call it with one array an input, by keyword; sizes come from the arrays.
 
     Returns one array, or a tuple of them in the order of the formula's outputs. Targets without hardware here run on
-    their functional model. `source` is the kernel text, `config` the schedule, `evidence` what was seen so far.
+    their functional model. `source` is the kernel text, `config` the schedule, `evidence` what was seen so far: a first
+    call that is small enough is compared with the oracle, and then says executed (or emulated, on a model).
     """
 
     def __init__(self, analysis: hops.Analysis, rendering: hops.Rendering, loaded: LoadedKernel, evidence: tuple[Evidence, ...]
@@ -31,7 +38,27 @@ class Kernel:
         self._analysis = analysis
         self._rendering = rendering
         self._loaded = loaded
+        self._calls = 0
         self.evidence = evidence
+
+    def __repr__(self) -> str:
+        """`Kernel Y = softmax(X) for c: X: f32[X_0, X_1] -> Y: f32[X_0, X_1] (rendered, compiled)`."""
+        facts = ", ".join(e.fact for e in self.evidence)
+        return f"<Kernel for {self.target}: {self.signature} ({facts})>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the formula, the signature, the facts, and the source behind a disclosure."""
+        rows = "".join(f"<li>{html.escape(repr(e))}</li>" for e in self.evidence)
+        return (f"<div><code>{html.escape(self._analysis.source.strip())}</code><p>{html.escape(self.target)}: "
+                f"<code>{html.escape(self.signature)}</code></p><ul>{rows}</ul><details><summary>source</summary>"
+                f"<pre>{html.escape(self.source)}</pre></details></div>")
+
+    @property
+    def signature(self) -> str:
+        """Inputs and outputs as declarations: `X: f32[M, K] -> Y: f32[M]`."""
+        g = self._analysis.graph
+        names = [[_declared(t) for t in g.inputs], [_declared(g.tensors[n]) for n in g.outputs]]
+        return " -> ".join(", ".join(n) for n in names)
 
     @property
     def source(self) -> str:
@@ -50,18 +77,29 @@ class Kernel:
         """Names of the arguments."""
         return tuple(t.name for t in self._analysis.graph.inputs)
 
-    def __call__(self, **arrays: Any) -> Any:
-        """Run on `arrays`; scalars may be Python numbers. Raises KC-F020 where they do not fit the formula."""
-        return self.prepared(**arrays)()
+    def __call__(self, *positional: Any, **arrays: Any) -> Any:
+        """Run on `arrays`, given by name; scalars may be Python numbers. Raises KC-F020 where they do not fit."""
+        if positional:
+            call = ", ".join(f"{n}=..." for n in self.inputs)
+            raise KernelcatError("KC-F020", "arrays are given by name", hint=f"kernel({call})")
+        self._calls += 1
+        call, given, sizes = self._prepare(arrays)
+        outputs = call()
+        if self._calls == 1 and operations(self._analysis.graph, sizes) <= _COMPARED_OPERATIONS:
+            self._compare(given, outputs if isinstance(outputs, tuple) else (outputs,), sizes)
+        return outputs
 
     def prepared(self, **arrays: Any) -> Callable[[], Any]:
         """The call on these arrays with everything checked once: repeated calls write the same output arrays."""
+        return self._prepare(arrays)[0]
+
+    def _prepare(self, arrays: Mapping[str, Any]) -> tuple[Callable[[], Any], dict[str, Array], dict[str, int]]:
         module = self._rendering.module
-        given = {t.name: self._argument(t, arrays) for t in module.inputs}
         for name in arrays:
-            if name not in given:
+            if name not in self.inputs:
                 raise KernelcatError("KC-F020", f"the formula has no input {name!r}",
-                                     hint="inputs: " + ", ".join(self.inputs))
+                                     hint=closest(name, self.inputs) or "inputs: " + ", ".join(self.inputs))
+        given = {t.name: self._argument(t, arrays) for t in module.inputs}
         sizes = self._sizes(given)
         inputs = [given[t.name] for t in module.inputs]
         outputs = tuple(aligned_empty(spec) for spec in hops.output_specs(module, sizes))
@@ -71,15 +109,30 @@ class Kernel:
             self._loaded.call_into(inputs, outputs, values)
             return outputs[0] if len(outputs) == 1 else outputs
 
-        return call
+        return call, given, sizes
+
+    def _compare(self, given: Mapping[str, Array], outputs: tuple[Array, ...], sizes: Mapping[str, int]) -> None:
+        """Evidence from a call: the fact when its outputs match the oracle, a warning when they do not."""
+        r = self._rendering
+        found = {t.name: x for t, x in zip(r.module.outputs, outputs)}
+        inputs = {t.name: given[t.name].reshape(hops.shape_of(t, sizes)) for t in r.module.inputs}
+        verdict = worst(list(Oracle(self._analysis.graph, inputs, sizes).check(found).values()))
+        if not verdict.ok:
+            warnings.warn(f"KC-N001: {verdict.message}", RuntimeWarning, stacklevel=3)
+            return
+        device = hops.device_of(r)
+        where = ", ".join(f"{t.name}={'x'.join(map(str, given[t.name].shape)) or 'scalar'}:{t.dtype}" for t in r.module.inputs)
+        self.evidence += (Evidence(r.source.digest, r.target.name, r.target.arch, "", device.describe().name, where,
+                                   device.runs_as, "this call matched the reference"),)
 
     def _argument(self, t: Any, arrays: Mapping[str, Any]) -> Array:
         if t.name not in arrays:
             raise KernelcatError("KC-F020", f"input {t.name!r} is missing", hint="inputs: " + ", ".join(self.inputs))
         array = np.asarray(arrays[t.name])
         if array.ndim != len(t.shape):
-            raise KernelcatError("KC-F020", f"{t.name} has {array.ndim} axes, the formula says {len(t.shape)}",
-                                 hint=f"give {t.name} as {t.dtype}{[hops.dim_text(d) for d in t.shape]}")
+            raise KernelcatError("KC-F020", f"{t.name} has {array.ndim} ax{'is' if array.ndim == 1 else 'es'}, "
+                                 f"the formula says {len(t.shape)}",
+                                 hint=f"give {_declared(t)}, or declare the axes you mean in the formula")
         if array.dtype != t.dtype.numpy and (array.ndim or not np.can_cast(array.dtype, t.dtype.numpy, "same_kind")):
             raise KernelcatError("KC-F020", f"{t.name} is {array.dtype}, the formula says {t.dtype}",
                                  hint=f"convert it: {t.name}.astype({t.dtype.numpy.name!r})")
@@ -97,9 +150,15 @@ class Kernel:
             for k, (d, n) in enumerate(zip(t.shape, given[t.name].shape)):
                 if evaluate(d, sizes) != n:
                     raise KernelcatError("KC-F017", f"axis {k} of {t.name} is {n}, the formula says {evaluate(d, sizes)}",
-                                         hint=f"{t.name} has shape {[hops.dim_text(d) for d in t.shape]}")
+                                         hint=f"the formula says {_declared(t)}")
         self._analysis.require(sizes)
         return sizes
+
+
+def _declared(t: Any) -> str:
+    """A tensor as it is declared: `X: f32[M, K]`."""
+    dims = ", ".join(hops.dim_text(d) for d in t.shape)
+    return f"{t.name}: {t.dtype}" + (f"[{dims}]" if t.shape else "")
 
 
 def kernel(formula: str, target: str = "c", *, shapes: Mapping[str, str] | None = None,

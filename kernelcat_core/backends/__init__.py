@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from importlib import import_module
 
 from kernelcat_core.backends.manifest import Backend
@@ -36,5 +37,8 @@ def resolve(name: str) -> tuple[Backend, Target]:
                 return backend, target
     known = [t.name for b in REGISTRY.values() for t in b.targets]
     devices = [a for b in REGISTRY.values() for a in b.aliases]
+    close = difflib.get_close_matches(wanted, [*known, *devices], n=1)
+    first = ", ".join(b.targets[0].name for b in REGISTRY.values())
     raise KernelcatError("KC-S001", f"no target is called {name!r}",
-                         hint=f"targets: {', '.join(known)}; devices: {', '.join(devices)}")
+                         hint=(f"did you mean {close[0]!r}? " if close else f"for example {first}; ") +
+                         "`kernelcat targets` lists targets and devices")

@@ -1,7 +1,9 @@
 """Runs a suite: every runtime in a process of its own, stopped while another is timed, blocks in turn, medians.
 
 Outputs of all runtimes are compared before anything is timed. ratio = best peer's time / ours, its interval from a
-bootstrap over samples; limit_ratio = the least time the machine could take (measured peaks) / ours.
+bootstrap over samples; limit_ratio = the least time the machine could take (measured peaks) / ours. Peaks are measured
+before and after, and the highest of all probes, and of the rates that our own rows reached, counts: a busy machine makes a
+probe too low, never too high.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +30,7 @@ from kernelcat_core.numerics.distributions import make_inputs
 from kernelcat_core.pipeline import hops
 from kernelcat_core.pipeline.measuring import work
 from kernelcat_core.runtime import device
-from kernelcat_core.runtime.measure import limit_seconds
+from kernelcat_core.runtime.measure import Work, limit_seconds
 
 _ROUNDS = 7
 _BLOCK_S = 0.15
@@ -79,24 +82,48 @@ def _runtimes(suite: str, threads: int) -> Iterator[list[_Runtime]]:
 
 
 def run(suite: str, on_progress: Callable[[str], None] | None = None, only: str = "") -> Report:
-    """{"rows", "geomean_ratio", "machine"} of a suite; rows whose name holds `only`. Raises KC-F005 for an unknown suite."""
+    """{"rows", "geomean_ratio", "absent", "machine"} of a suite; rows whose name holds `only`. Raises KC-F005 for an unknown
+    suite and where no row's name holds `only`."""
     if suite not in SUITES:
         raise KernelcatError("KC-F005", f"there is no benchmark {suite!r}", hint="benchmarks: " + ", ".join(SUITES))
-    peaks = device.peaks()
-    if isinstance(peaks, Failure):
-        raise KernelcatError(peaks.code, peaks.message, hint=peaks.hint)
-    rows: list[Report] = []
+    chosen = [r for r in SUITES[suite] if only in r.name]
+    if not chosen:
+        raise KernelcatError("KC-F005", f"no benchmark of {suite} has {only!r} in its name",
+                             hint="rows: " + ", ".join(r.name for r in SUITES[suite]))
+    _peaks()
+    rows: list[tuple[Report, Work]] = []
     with _runtimes(suite, device.usable_cores()) as runtimes, tempfile.TemporaryDirectory() as folder:
-        for number, row in enumerate(r for r in SUITES[suite] if only in r.name):
+        for number, row in enumerate(chosen):
             if on_progress is not None:
                 on_progress(row.name)
-            rows.append(_row(row, runtimes, Path(folder) / str(number), peaks))
-    ratios = [r["ratio"] for r in rows if r["ratio"]]
+            rows.append(_row(row, runtimes, Path(folder) / str(number)))
+    reports = limited(rows, _peaks())
+    ratios = [r["ratio"] for r in reports if r["ratio"]]
     geomean = math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else None
-    return {"rows": rows, "geomean_ratio": geomean, "machine": device.this_cpu().name, "threads": device.usable_cores()}
+    return {"rows": reports, "geomean_ratio": geomean, "absent": absent(), "machine": device.this_cpu().name,
+            "threads": device.usable_cores()}
 
 
-def _row(row: Row, runtimes: list[_Runtime], folder: Path, peaks: device.Peaks) -> Report:
+def _peaks() -> device.Peaks:
+    peaks = device.peaks(refresh=True)
+    if isinstance(peaks, Failure):
+        raise KernelcatError(peaks.code, peaks.message, hint=peaks.hint)
+    return peaks
+
+
+def absent() -> dict[str, str]:
+    """Peers that cannot take part here, and why."""
+    return {p: f"not compared: not installed (pip install {p})" for p in _PEERS if importlib.util.find_spec(p) is None}
+
+
+def limited(rows: list[tuple[Report, Work]], peaks: device.Peaks) -> list[Report]:
+    """The reports with their `limit_ratio`, at peaks no lower than what the rows themselves reached."""
+    rates = [w.operations / r["ours_ms"] * 1e3 for r, w in rows if r["ours_ms"]]
+    peaks = replace(peaks, flops=max([peaks.flops, *rates]))
+    return [{**r, "limit_ratio": limit_seconds(w, peaks) * 1e3 / r["ours_ms"] if r["ours_ms"] else None} for r, w in rows]
+
+
+def _row(row: Row, runtimes: list[_Runtime], folder: Path) -> tuple[Report, Work]:
     a = hops.analyse(row.formula, row.shapes)
     inputs = make_inputs(a.graph, a.workload, 0)
     folder.mkdir()
@@ -117,7 +144,7 @@ def _row(row: Row, runtimes: list[_Runtime], folder: Path, peaks: device.Peaks) 
     for turn in range(_ROUNDS):
         for name in names[turn % max(1, len(names)):] + names[:turn % max(1, len(names))]:
             samples[name] += ready[name].ask({"sample": _BLOCK_S}).get("samples", [])
-    return _report(row, a, {n: s for n, s in samples.items() if s}, skipped, peaks)
+    return _report(row, {n: s for n, s in samples.items() if s}, skipped), work(a.graph, a.workload)
 
 
 def _differs(ours: Path, theirs: Path) -> str:
@@ -131,8 +158,7 @@ def _differs(ours: Path, theirs: Path) -> str:
     return "" if close else "the outputs differ"
 
 
-def _report(row: Row, a: hops.Analysis, samples: dict[str, list[float]], skipped: dict[str, str], peaks: device.Peaks
-            ) -> Report:
+def _report(row: Row, samples: dict[str, list[float]], skipped: dict[str, str]) -> Report:
     medians = {n: float(np.median(s)) for n, s in samples.items()}
     peers = {n: m * 1e3 for n, m in medians.items() if n != "ours"}
     ours = medians.get("ours")
@@ -141,7 +167,6 @@ def _report(row: Row, a: hops.Analysis, samples: dict[str, list[float]], skipped
                       "ratio": None, "ratio_low": None, "ratio_high": None, "limit_ratio": None, "skipped": skipped}
     if ours is None:
         return report
-    report["limit_ratio"] = limit_seconds(work(a.graph, a.workload), peaks) / ours
     if best is not None:
         draws = _bootstrap(samples[best]) / _bootstrap(samples["ours"])
         low, high = np.percentile(draws, (2.5, 97.5))

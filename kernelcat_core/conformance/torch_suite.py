@@ -19,6 +19,7 @@ from kernelcat_core.conformance import torch_samples
 from kernelcat_core.runtime.device import usable_cores
 
 MODES = ("forward", "backward")
+BATCH = 80
 LIMIT_S = 600
 """Seconds for all samples of one operator."""
 
@@ -59,32 +60,28 @@ def run(only: str = "", modes: Sequence[str] = MODES, dtypes: Sequence[str] = ("
 
 
 def outcomes(tasks: Sequence[tuple[str, str, str]], progress: Callable[[str], None] | None, workers: int) -> Iterator[Outcome]:
-    """Outcomes as they come. A task whose process dies runs again alone, then counts as failed."""
-    left = list(tasks)
+    """Outcomes as they come, from fresh processes for every few tasks. A task whose process dies runs again alone."""
     done = passed = 0
-    while left:
-        with ProcessPoolExecutor(workers, initializer=torch_samples.prepare, max_tasks_per_child=60) as pool:
-            waiting = {pool.submit(outcome, *task): task for task in left}
-            left = []
-            for future in as_completed(waiting):
-                try:
-                    found = future.result()
-                except BrokenProcessPool:
-                    left.append(waiting[future])
-                    continue
-                done, passed = done + 1, passed + found.passed
-                if progress is not None:
-                    note = "passed" if found.passed else f"{found.failed}/{found.samples} failed, {found.reason[:200]}"
-                    progress(f"{done}/{len(tasks)} ({passed} passed) {found.key}: {note}")
-                yield found
-        if len(left) > 1:
-            for task in left[:workers]:  # the pool broke on one of those at hand: they run alone
-                found = _alone(task)
-                done, passed = done + 1, passed + found.passed
-                yield found
-            left = left[workers:]
-        elif left:
-            yield _alone(left.pop())
+    for start in range(0, len(tasks), BATCH):
+        for found in _batch(tasks[start:start + BATCH], workers):
+            done, passed = done + 1, passed + found.passed
+            if progress is not None:
+                note = "passed" if found.passed else f"{found.failed}/{found.samples} failed, {found.reason[:200]}"
+                progress(f"{done}/{len(tasks)} ({passed} passed) {found.key}: {note}")
+            yield found
+
+
+def _batch(tasks: Sequence[tuple[str, str, str]], workers: int) -> Iterator[Outcome]:
+    broken: list[tuple[str, str, str]] = []
+    with ProcessPoolExecutor(workers, initializer=torch_samples.prepare) as pool:
+        waiting = {pool.submit(outcome, *task): task for task in tasks}
+        for future in as_completed(waiting):
+            try:
+                yield future.result()
+            except BrokenProcessPool:
+                broken.append(waiting[future])
+    for task in broken:
+        yield _alone(task)
 
 
 def _alone(task: tuple[str, str, str]) -> Outcome:

@@ -30,7 +30,7 @@ def grad(node: Call, low: Lowering, c: Context) -> Value:
     by = _tensor(node.args[1], low)
     output = low.builder.materialise(y, f"{low.label}_of")
     outputs = {output: None if len(node.args) == 2 else _cotangent(node.args[2], output, low, c)}
-    graph = _graph([output, *(w for w in outputs.values() if w is not None)], low)
+    graph = _graph([output, by, *(w for w in outputs.values() if w is not None)], low)
     try:
         found = gradients(graph, (output,), (by,), {k: w for k, w in outputs.items() if w is not None})
     except KernelcatError as error:

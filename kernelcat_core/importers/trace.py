@@ -28,15 +28,21 @@ Evaluate = Callable[[Graph, Mapping[str, Array]], Mapping[str, Array]]
 """Runs a graph of constant sizes on arrays for its inputs; gives every output by name."""
 
 
+CODED = frozenset({"float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu", "float4_e2m1fn", "int2", "uint2"})
+"""NumPy types (of ml_dtypes) that the language lacks. Traces hold them as u8 codes, one an element; kernels decode them."""
+
+
 @dataclass(frozen=True, eq=False)
 class Value:
     """A tensor of a trace. `constant` holds the contents where the host knows them; then `name` is "" unless kernels
-    are to read them from memory."""
+    are to read them from memory. `code` names the type in CODED that u8 elements stand for.
+    """
 
     dtype: DType
     shape: tuple[int, ...]
     name: str = ""
     constant: Array | None = None
+    code: str = ""
 
     @property
     def rank(self) -> int:
@@ -70,17 +76,17 @@ class Trace:
 
     def input(self, name: str, array: Array) -> Value:
         """An input of the network, with the contents of this run."""
-        array = np.asarray(array)
+        array, code = coded(np.asarray(array))
         dtype = element_type(array.dtype)
         tensor = Tensor(self._fresh(name), dtype, tuple(index(n) for n in array.shape))
         self.inputs[tensor.name] = tensor
         self.feeds[tensor.name] = array
-        return Value(dtype, array.shape, tensor.name)
+        return Value(dtype, array.shape, tensor.name, None, code)
 
     def constant(self, array: Any, dtype: DType | None = None) -> Value:
         """Contents that the host knows: weights, shapes, attributes."""
-        array = np.asarray(array) if dtype is None else np.asarray(array).astype(dtype.numpy)
-        return Value(element_type(array.dtype), array.shape, "", array)
+        array, code = coded(np.asarray(array) if dtype is None else np.asarray(array).astype(dtype.numpy))
+        return Value(element_type(array.dtype), array.shape, "", array, code)
 
     def data(self, array: Any) -> Value:
         """Contents that the host knows but that kernels read from memory: a count of turns, so that all turns are one kernel."""
@@ -273,6 +279,22 @@ def literal(value: Any) -> str:
     if isinstance(value, DType):
         return value.name
     return repr(value)
+
+
+def coded(array: Array) -> tuple[Array, str]:
+    """The codes of an array whose type the language lacks, and that type's name; else the array itself and ""."""
+    name = array.dtype.name
+    return (array.view(np.uint8), name) if name in CODED else (array, "")
+
+
+def uncoded(array: Array, code: str) -> Array:
+    """Codes as an array of the type that they stand for."""
+    if not code:
+        return array
+    import ml_dtypes
+
+    found: Array = array.view(getattr(ml_dtypes, code))
+    return found
 
 
 def element_type(dtype: np.dtype[Any]) -> DType:

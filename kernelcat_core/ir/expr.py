@@ -224,7 +224,8 @@ def simplify_node(e: Op) -> Expr:
         if isinstance(x, Const):
             return simplify_node(Op("add", (y, x), I64))
         if isinstance(y, Const) and isinstance(x, Op) and x.name == "add" and isinstance(x.args[1], Const):
-            return simplify_node(Op("add", (x.args[0], index(int(x.args[1].value) + int(y.value))), I64))
+            total = int(x.args[1].value) + int(y.value)
+            return simplify_node(Op("add", (x.args[0], index(total)), I64)) if -(1 << 63) <= total < 1 << 63 else e
     if e.name == "sub":
         if y == ZERO:
             return x

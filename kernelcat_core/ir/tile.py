@@ -108,7 +108,7 @@ class Map:
 class Reduce:
     """tiles[lanes but `over`] = fold of `elements` (one expression a state) over lane `over`, from the identity.
 
-    The order of the fold is the target's. `over` is the last lane; in programs of class "attention" it may be the first of two.
+    The order of the fold is the target's. `over` is the last lane; for the vector model it may be the first of two.
     """
 
     tiles: tuple[str, ...]
@@ -122,7 +122,7 @@ class Reduce:
 class Mma:
     """c[m, n] += sum over k of a[m, k] * b[k, n]; all three lanes have extents; a and b hold zeros or values below them.
 
-    In programs of class "attention" `b` may be the result of another Mma, read as it lies.
+    For the vector model `b` may be the result of another Mma, read as it lies.
     """
 
     c: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -35,14 +35,30 @@ class TargetReport:
     message: str = ""
     rows: list[Evidence] = field(default_factory=list)
     source_digest: str = ""
+    failure: Failure | None = None
+    emulated: bool = False
+
+    @property
+    def verdict(self) -> str:
+        """ok; refused (the target cannot express the formula); too slow (on a model, where time means nothing); differs;
+        failed."""
+        code = "" if self.failure is None else self.failure.code
+        if self.ok:
+            return "ok"
+        if code == "KC-M002" and self.emulated:
+            return "too slow to emulate here"
+        return {"KC-R001": "refused", "KC-N001": "differs"}.get(code, "failed")
 
     def to_dict(self) -> dict[str, Any]:
         return {"target": self.target, "facts": [r.fact for r in self.rows], "ok": self.ok, "max_error": self.max_error,
-                "tolerance": self.tolerance, "message": self.message, "rows": [r.to_dict() for r in self.rows],
+                "tolerance": self.tolerance, "verdict": self.verdict, "message": self.message,
+                "error": None if self.failure is None else self.failure.to_dict(), "rows": [r.to_dict() for r in self.rows],
                 "source_digest": self.source_digest}
 
     def fail(self, failure: Failure) -> TargetReport:
-        self.ok = False
+        self.ok, self.failure = False, failure
+        if self.verdict == "too slow to emulate here":
+            self.failure = failure = replace(failure, hint="check at a smaller --shape: a model runs far slower than the device")
         self.message = f"{failure.code}: {failure.message}"
         return self
 
@@ -63,6 +79,7 @@ def check_rendering(a: hops.Analysis, r: hops.Rendering, cases: Iterable[Case], 
     say = on_progress or (lambda line: None)
     report = TargetReport(r.target.name, source_digest=r.source.digest)
     device = hops.device_of(r)
+    report.emulated = device.runs_as == "emulated"
     about = device.describe()
     _fact(report, r, "rendered", "", "")
     say(f"{r.target.name}: compiling")
@@ -111,8 +128,7 @@ def _run_cases(report: TargetReport, r: hops.Rendering, device: Device, library:
                 report.max_error = max(report.max_error or 0.0, v.max_error / scale)
                 report.tolerance = max(report.tolerance or 0.0, v.tolerance / scale)
             if not verdict.ok:
-                report.ok = False
-                report.message = f"KC-N001: {verdict.message} ({case.name})"
+                report.fail(Failure("KC-N001", f"{verdict.message} ({case.name})"))
                 return count
     unstable = sum(v.unstable for v in verdicts)
     if unstable:

@@ -71,6 +71,9 @@ class Rendering:
 
 def analyse(source: str, shapes: Mapping[str, str] | None = None) -> Analysis:
     """Parse and lower a formula; `shapes` maps input names to texts such as "4096x1024:f32"."""
+    if not isinstance(source, str):
+        raise KernelcatError("KC-F005", f"a formula is text, not {type(source).__name__}",
+                             hint='for example "Y = softmax(X, axis=-1)"')
     specs = {name: language.parse_shape(text) for name, text in (shapes or {}).items()}
     lowered = language.lower(language.parse(source), specs)
     debug.hop("formula", hashlib.sha256(source.encode()).hexdigest(), source)

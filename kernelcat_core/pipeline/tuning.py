@@ -39,8 +39,9 @@ class Tuned:
 def tune(a: hops.Analysis, target: str, trials: int, *, seed: int = 0, strategy: str | None = None,
          on_trial: Callable[[session.Trial], None] | None = None, should_stop: Callable[[], bool] | None = None,
          on_progress: Callable[[str], None] | None = None) -> Tuned:
-    """Measure up to `trials` configs, then the best of them and the default again in one interleaved run. Raises KC-R001 for a target whose kernels only run on a model here: model times
-    are not device times."""
+    """Measure up to `trials` configs, then the best of them and the default again in one interleaved run.
+
+    Raises KC-M007 for a target whose kernels only run on a model here: model times are not device times."""
     if strategy is not None and strategy not in STRATEGIES:
         raise KernelcatError("KC-S002", f"there is no strategy {strategy!r}", hint="choose " + ", ".join(STRATEGIES))
     first = hops.render(a.graph, target)

@@ -8,10 +8,13 @@ from functools import lru_cache
 from kernelcat_core.ir.expr import sizes as sizes_of
 from kernelcat_core.ir.graph import Graph, Select, Tensor
 from kernelcat_core.ir.tile import TileModule, TileProgram
+from kernelcat_core.schedule.chains import chains_of
+from kernelcat_core.schedule.emit import Emitter
 from kernelcat_core.schedule.kernel import Kernel
 from kernelcat_core.schedule.knobs import Config, Knob, SearchSpace
 from kernelcat_core.schedule.partition import Partition, partition
 from kernelcat_core.schedule.rules import attention, column, contraction, order, row, scan, scatter, select, whole
+from kernelcat_core.schedule.rules.common import place
 from kernelcat_core.target import ExecutionModel, Target
 
 # Elements a statement works on at once: what fills vector registers, a block of threads, an on-chip buffer.
@@ -29,12 +32,14 @@ _PARTS: dict[ExecutionModel, Knob] = {
 }
 # Elements of a row that a core may keep in its first-level cache between sweeps; 0: read it again each time.
 _RESIDENT = Knob("resident", (0, 1024, 2048, 4096), 2048)
+# Chained reductions in one sweep (rows that are not resident, columns), or one after the other.
+_ONLINE = Knob("online", (0, 1), 1)
 _THREADS = Knob("threads", (64, 128, 256, 512), 128)
 
 
 # Positions that are sorted by rank before runs are merged: ranking costs their square.
 _BLOCK: dict[ExecutionModel, Knob] = {
-    "vector": Knob("block", (8, 16, 32, 64), 16),
+    "vector": Knob("block", (8, 16, 32, 64), 32),
     "simt": Knob("block", (32, 64, 128, 256), 128),
     "dma": Knob("block", (32, 64, 128), 64),
 }
@@ -71,6 +76,10 @@ def _knobs(kernel: Kernel, graph: Graph, target: Target) -> tuple[Knob, ...]:
         own = (_REDUCING if target.model == "vector" and kernel.kernel_class == "row" else _LANES[target.model],)
         if target.model == "vector" and kernel.kernel_class == "row":
             own = (*own, _RESIDENT)
+        if target.model == "vector" and kernel.kernel_class in ("row", "column") and _has_chain(kernel, graph):
+            own = (*own, _ONLINE)
+            if kernel.kernel_class == "column":
+                own = (replace(own[0], default=256), *own[1:])
         if whole.applies(kernel):
             own = (*own, _PARTS[target.model])
         if _is_order(kernel):
@@ -79,6 +88,10 @@ def _knobs(kernel: Kernel, graph: Graph, target: Target) -> tuple[Knob, ...]:
         own = (*own, _THREADS)
     stem = kernel.nodes[-1].output.name
     return tuple(replace(k, name=f"{stem}.{k.name}") for k in own)
+
+
+def _has_chain(kernel: Kernel, graph: Graph) -> bool:
+    return bool(chains_of(place(Emitter(graph, kernel.name, kernel.kernel_class), kernel)[1]))
 
 
 def space(graph: Graph, target: Target) -> SearchSpace:
@@ -124,8 +137,8 @@ def _lower_kernel(kernel: Kernel, p: Partition, values: dict[str, int], target: 
                   ) -> tuple[list[TileProgram], list[Tensor]]:
     graph = p.graph
     if kernel.kernel_class == "attention":
-        found = next(p.sums[n.output.name] for n in kernel.nodes if n.output.name in p.sums)
-        return [attention.lower(kernel, found, graph, values)], []
+        weighted = next(p.sums[n.output.name] for n in kernel.nodes if n.output.name in p.sums)
+        return [attention.lower(kernel, weighted, graph, values)], []
     if kernel.kernel_class == "contraction":
         found = contraction.match(kernel.nodes[0], graph)
         assert found is not None
@@ -134,13 +147,15 @@ def _lower_kernel(kernel: Kernel, p: Partition, values: dict[str, int], target: 
     if whole.applies(kernel):
         return whole.lower(kernel, graph, values["lanes"], values["parts"])
     if kernel.kernel_class == "row":
-        return [row.lower(kernel, graph, values["lanes"], values.get("resident", 0))], []
+        return [row.lower(kernel, graph, values["lanes"], values.get("resident", 0), bool(values.get("online", 0)))], []
     if kernel.kernel_class == "scan":
         return [scan.lower(kernel, graph, values["lanes"], target)], []
     if _is_order(kernel):
         return order.lower(kernel, graph, values["lanes"], values["block"], target)
     if kernel.kernel_class == "scatter":
         return scatter.lower(kernel, graph, values["lanes"], target), []
-    rule = {"column": column.lower, "elementwise": column.lower, "select": select.lower}
+    if kernel.kernel_class == "column":
+        return [column.lower(kernel, graph, values["lanes"], bool(values.get("online", 0)))], []
+    rule = {"elementwise": column.lower, "select": select.lower}
     program = rule[kernel.kernel_class](kernel, graph, values["lanes"])
     return [program], []

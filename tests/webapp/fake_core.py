@@ -74,7 +74,9 @@ def tune(
     seed: int = 0,
     strategy: str | None = None,
     on_trial: Callable[[Answer], None],
+    on_progress: Callable[[str], None],
 ) -> Answer:
+    on_progress("workload X=4x8:f32")
     for index in range(trials):
         on_trial(trial(index))
         if source == "slow":
@@ -86,8 +88,9 @@ def tune(
 
 
 def check(
-    source: str, targets: list[str], shapes: dict[str, str], seeds: int, on_progress: Callable[[str], None]
-) -> Answer:
+    source: str, targets: list[str], shapes: dict[str, str], seeds: int, on_progress: Callable[[str], None],
+    *, configs: Answer | None = None,
+) -> Answer:  # fmt: skip
     if source == "spawn":
         # A grandchild in a session of its own, whose parent exits at once: as hard to find as they come.
         program = "import subprocess, sys; p = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'],"

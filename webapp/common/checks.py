@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.conf import settings
 
 from webapp.common.errors import WebError
@@ -19,6 +21,14 @@ def source_check(source: str) -> None:
         )
     if "\x00" in source:
         raise WebError("KC-W004", "The text contains a NUL character.", hint="Remove it.")
+
+
+def configs_check(configs: dict[str, dict[str, Any]]) -> None:
+    """Refuses (KC-W004) absurdly many or long knobs; what they mean is the core's business."""
+    knobs = [(name, value) for chosen in configs.values() for name, value in chosen.items()]
+    absurd = any(len(name) > 200 or not isinstance(value, bool | int | float | str) for name, value in knobs)
+    if len(configs) > 64 or len(knobs) > 2000 or absurd:
+        raise WebError("KC-W004", "Too many knobs, or a knob that is no plain value.", hint="Give numbers by knob and target.")
 
 
 def shapes_check(shapes: dict[str, str]) -> None:

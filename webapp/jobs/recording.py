@@ -183,8 +183,9 @@ def job_finish(
             job.progress_fraction, job.progress_text = 1.0, ""
         if state == states.SUCCEEDED and job.kind == "tune" and outcome is not None:
             job.board_id = entry_post(job, outcome, best_source)
+            job.best_ms = (outcome.get("best") or {}).get("median_ms", job.best_ms)  # of the final comparison
         fields = ["state", "outcome", "error", "finished_at", "seconds_left", "lease_token", "lease_until"]
-        job_announce(job, [*fields, "progress_fraction", "progress_text", "board_id"])
+        job_announce(job, [*fields, "progress_fraction", "progress_text", "board_id", "best_ms"])
 
 
 def job_release(job_id: str, token: str) -> None:

@@ -20,6 +20,7 @@ from webapp.jobs.schemas import JobChanged, JobCreate
 from webapp.jobs.selectors import job_summary
 from webapp.live.services import publish, publish_as, topic_advance
 from webapp.operators.models import Operator
+from webapp.operators.naming import derived_name
 from webapp.workspaces.models import Workspace
 
 log = structlog.get_logger(__name__)
@@ -54,7 +55,7 @@ def _job_ensure(
         "operator": operator,
         "version_number": body.version_number if operator else None,
         "kind": body.kind,
-        "title": operator.name if operator else _first_line(body.source),
+        "title": operator.name if operator else derived_name(body.source),
         "source": body.source,
         "shapes": body.shapes,
         "config": body.configs.get(target, {}),
@@ -169,7 +170,3 @@ def _lease_expire(job_id: str) -> int:
         job_announce(job, [*fields, "lease_token", "lease_until"])
     return 1
 
-
-def _first_line(source: str) -> str:
-    lines = [line.strip() for line in source.splitlines() if line.strip() and not line.strip().startswith("#")]
-    return (lines[0] if lines else "formula")[:160]

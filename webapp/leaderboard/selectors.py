@@ -53,6 +53,16 @@ def ranking(board: Board) -> list[BoardEntry]:
     return [_entry(rows[place.key], place.rank, place.tied) for place in rank(timed)]
 
 
+def operators_on(board: Board) -> list[tuple[str, int]]:
+    """The operator whose version was measured last on this board, as (id, version), if it is still there."""
+    newest = (
+        Entry.objects.filter(board=board, job__operator__deleted_at=None, job__version_number__isnull=False)
+        .order_by("-created_at")
+        .values_list("job__operator_id", "job__version_number")
+    )
+    return [(operator, version) for operator, version in newest[:1] if operator]
+
+
 def board_detail(board_id: str) -> BoardDetail:
     row = _with_figures(Board.objects.filter(id=board_id)).first()
     if row is None:

@@ -28,12 +28,13 @@ class Operator(models.Model):
 
 
 class Version(models.Model):
-    """One saved text of an operator. Rows are written once; changing one is a programming error."""
+    """One saved text of an operator, its shapes and the knobs set by hand (target -> knob -> value). Rows are written once; changing one is a programming error."""
 
     operator = models.ForeignKey(Operator, on_delete=models.CASCADE, related_name="versions")
     number = models.PositiveIntegerField()
     source = models.TextField()
     shapes = models.JSONField(default=dict)
+    configs = models.JSONField(default=dict)
     message = models.CharField(max_length=300, blank=True)
     digest = models.CharField(max_length=64)
     author = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")

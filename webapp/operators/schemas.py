@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 from ninja import Field, Schema
 
 Shapes = dict[str, str]
 """Input name -> "4096x1024:f32" ("scalar:f32" for a scalar)."""
+Configs = dict[str, dict[str, Any]]
+"""Target -> knob -> value: what somebody set by hand; knobs that are absent are the schedule's choice."""
 
 
 class VersionSummary(Schema):
@@ -20,10 +22,11 @@ class VersionSummary(Schema):
 
 
 class VersionDetail(VersionSummary):
-    """An immutable version: number counts from 1, digest is the sha256 of source and shapes."""
+    """An immutable version: number counts from 1, digest is the sha256 of source, shapes and configs."""
 
     source: str
     shapes: Shapes
+    configs: Configs = {}
 
 
 class OperatorSummary(Schema):
@@ -45,9 +48,12 @@ class OperatorPage(Schema):
 
 
 class OperatorCreate(Schema):
-    name: str = Field(min_length=1, max_length=120)
+    """Without a name the operator is called after its formula."""
+
+    name: str = Field("", max_length=120)
     source: str
     shapes: Shapes = {}
+    configs: Configs = {}
     message: str = Field("", max_length=300)
 
 
@@ -60,6 +66,7 @@ class VersionCreate(Schema):
 
     source: str
     shapes: Shapes = {}
+    configs: Configs = {}
     message: str = Field("", max_length=300)
     base_number: int | None = None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.db.models import QuerySet
+from django.db.models import OuterRef, Q, QuerySet, Subquery
 
 from webapp.accounts.models import User
 from webapp.common.errors import not_found
@@ -18,9 +18,12 @@ from webapp.workspaces.models import Workspace
 
 
 def operators_of(workspace: Workspace, query: str = "") -> QuerySet[Operator]:
-    """The workspace's operators, newest change first, whose name contains `query`."""
+    """The workspace's operators, newest change first, whose name or formula contains `query`; `latest_source` is the text of
+    the latest version."""
+    latest = Version.objects.filter(operator=OuterRef("pk"), number=OuterRef("latest_number")).values("source")[:1]
     rows = Operator.objects.filter(workspace=workspace, deleted_at=None).order_by("-updated_at", "id")
-    return rows.filter(name__icontains=query) if query else rows
+    rows = rows.annotate(latest_source=Subquery(latest))
+    return rows.filter(Q(name__icontains=query) | Q(latest_source__icontains=query)) if query else rows
 
 
 def operator_get(user: User, operator_id: str) -> Operator:
@@ -66,7 +69,7 @@ def version_summary(row: Version) -> VersionSummary:
 
 
 def version_detail(row: Version) -> VersionDetail:
-    return VersionDetail(**version_summary(row).model_dump(), source=row.source, shapes=row.shapes)
+    return VersionDetail(**version_summary(row).model_dump(), source=row.source, shapes=row.shapes, configs=row.configs)
 
 
 def operator_detail(row: Operator) -> OperatorDetail:

@@ -10,27 +10,30 @@ from django.db.models import F
 from django.utils import timezone
 
 from webapp.accounts.models import User
-from webapp.common.checks import shapes_check, source_check
+from webapp.common.checks import configs_check, shapes_check, source_check
 from webapp.common.errors import WebError, not_found
 from webapp.live.services import publish
 from webapp.operators.models import Operator, Version
-from webapp.operators.schemas import OperatorChanged, OperatorCreate, VersionCreate
+from webapp.operators.naming import derived_name
+from webapp.operators.schemas import Configs, OperatorChanged, OperatorCreate, VersionCreate
 from webapp.operators.selectors import operator_summary, version_of
 from webapp.workspaces.models import Workspace
 
 
-def version_digest(source: str, shapes: dict[str, str]) -> str:
-    """sha256 over the text and its shapes (sorted, so that their order does not matter)."""
-    return hashlib.sha256(json.dumps([source, shapes], sort_keys=True).encode()).hexdigest()
+def version_digest(source: str, shapes: dict[str, str], configs: Configs | None = None) -> str:
+    """sha256 over the text, its shapes and its configs (sorted, so that their order does not matter)."""
+    parts = [source, shapes, configs] if configs else [source, shapes]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
 def operator_create(workspace: Workspace, author: User, body: OperatorCreate) -> Operator:
     """A new operator with version 1."""
     source_check(body.source)
     shapes_check(body.shapes)
+    configs_check(body.configs)
     with transaction.atomic():
-        operator = Operator.objects.create(workspace=workspace, name=body.name.strip() or "untitled")
-        _version_add(operator, author, body.source, body.shapes, body.message)
+        operator = Operator.objects.create(workspace=workspace, name=body.name.strip() or derived_name(body.source))
+        _version_add(operator, author, body)
     return operator
 
 
@@ -57,6 +60,7 @@ def version_create(operator: Operator, author: User, body: VersionCreate) -> tup
     """
     source_check(body.source)
     shapes_check(body.shapes)
+    configs_check(body.configs)
     with transaction.atomic():
         operator = Operator.objects.select_for_update().get(pk=operator.pk)
         if body.base_number is not None and body.base_number != operator.latest_number:
@@ -66,9 +70,9 @@ def version_create(operator: Operator, author: User, body: VersionCreate) -> tup
                 hint="Open the newest version, compare, and save again.",
             )
         latest = version_of(operator, operator.latest_number)
-        if latest.digest == version_digest(body.source, body.shapes):
+        if latest.digest == version_digest(body.source, body.shapes, chosen(body.configs)):
             return operator, False
-        _version_add(operator, author, body.source, body.shapes, body.message)
+        _version_add(operator, author, body)
     return operator, True
 
 
@@ -77,11 +81,17 @@ def version_restore(operator: Operator, author: User, number: int) -> Operator:
     with transaction.atomic():
         operator = Operator.objects.select_for_update().get(pk=operator.pk)
         old = version_of(operator, number)
-        _version_add(operator, author, old.source, old.shapes, f"Restored version {number}")
+        body = VersionCreate(source=old.source, shapes=old.shapes, configs=old.configs, message=f"Restored version {number}")
+        _version_add(operator, author, body)
     return operator
 
 
-def _version_add(operator: Operator, author: User, source: str, shapes: dict[str, str], message: str) -> Version:
+def chosen(configs: Configs) -> Configs:
+    """Without the targets for which nothing is set."""
+    return {target: knobs for target, knobs in configs.items() if knobs}
+
+
+def _version_add(operator: Operator, author: User, body: OperatorCreate | VersionCreate) -> Version:
     moved = Operator.objects.filter(pk=operator.pk, deleted_at=None).update(
         latest_number=F("latest_number") + 1, updated_at=timezone.now()
     )
@@ -91,10 +101,11 @@ def _version_add(operator: Operator, author: User, source: str, shapes: dict[str
     version = Version.objects.create(
         operator=operator,
         number=operator.latest_number,
-        source=source,
-        shapes=shapes,
-        message=message,
-        digest=version_digest(source, shapes),
+        source=body.source,
+        shapes=body.shapes,
+        configs=chosen(body.configs),
+        message=body.message,
+        digest=version_digest(body.source, body.shapes, chosen(body.configs)),
         author=author,
     )
     _announce(operator)

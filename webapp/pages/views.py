@@ -19,7 +19,7 @@ from webapp.common.errors import WebError, envelope, not_found, status_of
 from webapp.hosts.selectors import host_list
 from webapp.jobs import states
 from webapp.jobs.selectors import JobFilter, job_get, job_summary, jobs_of, queue_place
-from webapp.leaderboard.selectors import board_get, boards_of
+from webapp.leaderboard.selectors import board_get, boards_of, operators_on
 from webapp.live.selectors import snapshot
 from webapp.operators.selectors import operator_detail, operator_get, operators_of, version_detail, version_of
 from webapp.pages.context import page_render
@@ -167,8 +167,9 @@ def boards(request: HttpRequest) -> HttpResponse:
 def board(request: HttpRequest, board_id: str) -> HttpResponse:
     row = board_get(signed_in(request), board_id)
     taken = snapshot(f"board:{row.id}")
+    operators = operators_on(row)
     return page_render(
-        request, "board", {"detail": taken.value}, {"revision": taken.revision, "board": taken.value}
+        request, "board", {"detail": taken.value, "operators": operators}, {"revision": taken.revision, "board": taken.value}
     )
 
 

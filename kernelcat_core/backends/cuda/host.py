@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from dataclasses import replace
 
+from kernelcat_core.backends.cuda.dialect import CUDA
 from kernelcat_core.backends.cuda.spell import STATIC_SHARED, IndexSpeller, kernel_name, name, storage
 from kernelcat_core.codegen.simt_ast import Kernel
 from kernelcat_core.ir.expr import product
 from kernelcat_core.ir.graph import Tensor
 from kernelcat_core.ir.tile import TileModule
 
+_HOST = replace(CUDA, qualifier="static inline", support={})
+
+
+def _with_helpers(lines: list[str], e: IndexSpeller, prefix: str) -> str:
+    """The lines after the functions that their size expressions call; a kernel's own are for the device only."""
+    text = "\n".join([part for part in (e.support(),) if part] + lines)
+    return re.sub(r"\bkc_(\w+_i64\()", rf"{prefix}_\1", text)
+
 
 def launcher(module: TileModule, kernels: tuple[Kernel, ...], entry: str) -> str:
     """`int <entry>_launch(tensors, sizes, stream)`: inputs then outputs on the device; returns a cudaError_t."""
-    e = IndexSpeller()
+    e = IndexSpeller(_HOST)
     lines = [
         "// Launches on `stream`. `tensors`: device pointers, inputs then outputs; `sizes`: "
         + (", ".join(module.sizes) or "none")
@@ -34,7 +45,7 @@ def launcher(module: TileModule, kernels: tuple[Kernel, ...], entry: str) -> str
         lines += [f"  {line}" for line in _launch(kernel, e)]
     for t in reversed(module.temporaries):
         lines.append(f"  if ({name(t.name)}) cudaFreeAsync({name(t.name)}, stream);")
-    return "\n".join([*lines, "  return status;", "}"])
+    return _with_helpers([*lines, "  return status;", "}"], e, "host")
 
 
 def _bytes(t: Tensor, e: IndexSpeller) -> str:
@@ -59,11 +70,11 @@ def _launch(k: Kernel, e: IndexSpeller) -> Iterator[str]:
 
 def model_entry(module: TileModule, entry: str) -> str:
     """The entry that runs the module on the functional model: names the tensors, then launches."""
-    e = IndexSpeller()
+    e = IndexSpeller(_HOST)
     lines = [f'extern "C" __attribute__((visibility("default"))) int {entry}(void **tensors, const int64_t *sizes) {{']
     lines += [f"  const int64_t {name(s)} = sizes[{k}];" for k, s in enumerate(module.sizes)]
     lines.append("  kc_forget_tensors();")
     for k, t in enumerate((*module.inputs, *module.outputs)):
         writable = int(k >= len(module.inputs))
         lines.append(f'  kc_tensor("{name(t.name)}", tensors[{k}], {_bytes(t, e)}, {t.dtype.itemsize}, {writable});')
-    return "\n".join([*lines, f"  return {entry}_launch(tensors, sizes, 0);", "}", ""])
+    return _with_helpers([*lines, f"  return {entry}_launch(tensors, sizes, 0);", "}", ""], e, "model")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from kernelcat_core.backends.cuda.dialect import CUDA
-from kernelcat_core.codegen.cstyle import Speller, identifier
+from kernelcat_core.codegen.cstyle import Dialect, Speller, identifier
 from kernelcat_core.codegen.simt_ast import (
     Aligned,
     Assign,
@@ -42,8 +42,8 @@ def name(text: str) -> str:
 class IndexSpeller(Speller):
     """Plain / and % where the dividend cannot be negative and the divisor is a positive literal."""
 
-    def __init__(self) -> None:
-        super().__init__(CUDA, self._leaf)
+    def __init__(self, dialect: Dialect = CUDA) -> None:
+        super().__init__(dialect, self._leaf)
         self.natural: set[str] = set()
 
     def _leaf(self, e: Load | Var | Size) -> str:

@@ -65,7 +65,10 @@ def _positions(rank: int, name: str, input: Tensor, kernel_size: Sizes, stride: 
     for w in reversed(found):
         k = chosen if inner == 1 else f"{chosen}//{inner}"
         k = f"({k} % {w.size})" if w.n else f"({k})"
-        places.insert(0, f"({w.start} + {w.dilation}*{k})" if w.dilation > 1 else f"({w.start} + {k})")
+        place = f"({w.start} + {w.dilation}*{k})" if w.dilation > 1 else f"({w.start} + {k})"
+        if w.before != "0":  # nothing in the window is larger than the padding: the first place inside
+            place = f"maximum({place}, 0)" if w.dilation == 1 else f"where({place} < 0, {place} % {w.dilation}, {place})"
+        places.insert(0, place)
         inner *= int(w.size)
     order = range(rank) if storage_order == 0 else range(rank - 1, -1, -1)
     total = "0"

@@ -109,3 +109,40 @@ def one_hot(indices: Tensor, depth: int, axis: int = -1, on: Scalar = 1.0, off: 
     chosen = subscripted("indices", i)
     left = [*i[:place], f"u in {depth}", *i[place:]]
     return f"{subscripted('y', left)} = {typed(dtype, 'one_hot')}(where({chosen} == u or {chosen} == u - {depth}, on, off))"
+
+
+_COSINES = {"hann": (0.5, 0.5, 0.0), "hamming": (25 / 46, 21 / 46, 0.0), "blackman": (0.42, 0.5, 0.08)}
+
+
+def _window(name: str, terms: tuple[float, float, float]) -> None:
+    def build(size: int, periodic: bool = True, dtype: str = "f32") -> str:
+        (count,) = per_axis(size, 1, f"size of {name}_window", 0)
+        kind, wide = typed(dtype, f"{name}_window"), "f64" if dtype == "f64" else "f32"
+        angle = f"{wide}(i)*({6.283185307179586 / max(1, count if periodic else count - 1)!r})"
+        if count == 1:
+            return f"y[i in 1] = {kind}(1.0)"
+        third = f" + {terms[2]!r}*cos(2*{angle})" if terms[2] else ""
+        return f"y[i in {count}] = {kind}({terms[0]!r} - {terms[1]!r}*cos({angle}){third})"
+
+    operator(f"{name}_window", group=_GROUP, summary=f"{name.title()}'s window of a given length", example=f"{name}_window(16)",
+             renames={"window_length": "size"})(build)
+
+
+for _name, _terms in _COSINES.items():
+    _window(_name, _terms)
+
+
+@operator("tri", group=_GROUP, summary="1 on and below a diagonal, else 0", example="tri(3, 4)", renames={"M": "m"})
+def tri(n: int, m: int | None = None, k: int = 0, dtype: str = "f32") -> str:
+    rows, columns = _sizes((n, n if m is None else m), "tri")
+    return f"y[i in {rows}, j in {columns}] = {typed(dtype, 'tri')}(where(j <= i + ({_whole(k, 'tri')}), 1, 0))"
+
+
+@operator("vander", group=_GROUP, summary="powers of each element along a new last axis, rising or falling",
+          example="vander(x, 4)", ranks={"x": 1}, renames={"N": "n"})
+def vander(x: Tensor, n: int, increasing: bool = False) -> str:
+    (count,) = per_axis(n, 1, "n of vander", 0)
+    i = letters(x.rank)
+    power = "j" if increasing else f"({count - 1} - j)"
+    kind = x.dtype.name if x.dtype.is_float else "i64"
+    return f"{subscripted('y', [*i, f'j in {count}'])} = {kind}({subscripted('x', i)})**{kind}({power})"

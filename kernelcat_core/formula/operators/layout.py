@@ -95,22 +95,33 @@ def reshape(x: Tensor, shape: tuple[int, ...]) -> str:
     return _lines(_declared(x), f"_: [{total}, {elements}]", f"{subscripted('y', left)} = {subscripted('x', inner)}")
 
 
-@operator("expand_dims", group=_GROUP, summary="a new axis of size 1", example="expand_dims(X, 0)", aliases="unsqueeze",
-          renames=_DIM)
-def expand_dims(x: Tensor, axis: int) -> str:
-    place = normalised(axis, x.rank + 1, "expand_dims")
-    i = letters(x.rank)
-    return f"{subscripted('y', [*i[:place], 'u in 1', *i[place:]])} = {subscripted('x', i)}"
+def _places(axes: int | tuple[int, ...], rank: int, name: str) -> list[int]:
+    """Distinct axes of a tensor with `rank` axes, in the order given."""
+    found = [normalised(a, rank, name) for a in (axes if isinstance(axes, tuple) else (axes,))]
+    if len(set(found)) != len(found):
+        raise wrong(f"axes of {name} repeat")
+    return found
 
 
-@operator("squeeze", group=_GROUP, summary="an axis of size 1 removed", example="squeeze(X, 0)", renames=_DIM)
-def squeeze(x: Tensor, axis: int) -> str:
-    place = normalised(axis, x.rank, "squeeze")
+@operator("expand_dims", group=_GROUP, summary="a new axis of size 1 (or several)", example="expand_dims(X, 0)",
+          aliases="unsqueeze", renames={**_DIM, "axes": "axis"})
+def expand_dims(x: Tensor, axis: int | tuple[int, ...]) -> str:
+    rank = x.rank + (len(axis) if isinstance(axis, tuple) else 1)
+    places = _places(axis, rank, "expand_dims")
+    i = iter(letters(x.rank))
+    left = [f"u{k} in 1" if k in places else next(i) for k in range(rank)]
+    return f"{subscripted('y', left)} = {subscripted('x', letters(x.rank))}"
+
+
+@operator("squeeze", group=_GROUP, summary="an axis of size 1 removed (or several; all that are known to be 1 by default)",
+          example="squeeze(X, 0)", renames={**_DIM, "axes": "axis"})
+def squeeze(x: Tensor, axis: int | tuple[int, ...] | None = None) -> str:
+    places = [k for k, d in enumerate(x.shape) if d == 1] if axis is None else _places(axis, x.rank, "squeeze")
     i = letters(x.rank)
-    shape = ["1" if k == place else f"N{k}" for k in range(x.rank)]
-    inner = ["0" if k == place else n for k, n in enumerate(i)]
-    kept = [n for k, n in enumerate(i) if k != place]
-    return f"x: [{', '.join(shape)}]\n{subscripted('y', kept)} = {subscripted('x', inner)}"
+    shape = ["1" if k in places else f"N{k}" for k in range(x.rank)]
+    inner = ["0" if k in places else n for k, n in enumerate(i)]
+    kept = [n for k, n in enumerate(i) if k not in places]
+    return _lines(f"x: [{', '.join(shape)}]" if shape else "", f"{subscripted('y', kept)} = {subscripted('x', inner)}")
 
 
 @operator("concat", group=_GROUP, summary="tensors one after the other along an axis", aliases="concatenate cat Concat",
@@ -153,23 +164,28 @@ def stack(tensors: Tensors, axis: int = 0) -> str:
     return _lines(*sizes, f"{subscripted('y', left)} = {body}")
 
 
-@operator("flip", group=_GROUP, summary="an axis backwards", example="flip(X, axis=-1)", renames=_DIM)
-def flip(x: Tensor, axis: int = -1) -> str:
-    place = normalised(axis, x.rank, "flip")
+@operator("flip", group=_GROUP, summary="an axis backwards (or several)", example="flip(X, axis=-1)",
+          renames={**_DIM, "dims": "axis"})
+def flip(x: Tensor, axis: int | tuple[int, ...] = -1) -> str:
+    places = _places(axis, x.rank, "flip")
     i = letters(x.rank)
-    inner = [f"N{k} - 1 - {a}" if k == place else a for k, a in enumerate(i)]
-    left = [f"{a} in N{k}" if k == place else a for k, a in enumerate(i)]
+    inner = [f"N{k} - 1 - {a}" if k in places else a for k, a in enumerate(i)]
+    left = [f"{a} in N{k}" if k in places else a for k, a in enumerate(i)]
     shape = ", ".join(f"N{k}" for k in range(x.rank))
     return f"x: [{shape}]\n{subscripted('y', left)} = {subscripted('x', inner)}"
 
 
-@operator("roll", group=_GROUP, summary="an axis moved on by `shift`, what leaves comes in again", example="roll(X, 1)",
-          renames=_DIM)
-def roll(x: Tensor, shift: int, axis: int = -1) -> str:
-    place = normalised(axis, x.rank, "roll")
+@operator("roll", group=_GROUP, summary="an axis moved on by `shift`, what leaves comes in again (or several)",
+          example="roll(X, 1)", renames={**_DIM, "dims": "axis", "shifts": "shift"})
+def roll(x: Tensor, shift: int | tuple[int, ...], axis: int | tuple[int, ...] = -1) -> str:
+    places = _places(axis, x.rank, "roll")
+    shifts = shift if isinstance(shift, tuple) else (shift,)
+    if len(shifts) != len(places) or any(isinstance(n, bool) or not isinstance(n, int) for n in shifts):
+        raise wrong("roll takes one whole shift for each axis")
+    by = dict(zip(places, shifts, strict=True))
     i = letters(x.rank)
-    inner = [f"(i{k} - ({shift})) % N{k}" if k == place else a for k, a in enumerate(i)]
-    left = [f"{a} in N{k}" if k == place else a for k, a in enumerate(i)]
+    inner = [f"(i{k} - ({by[k]})) % N{k}" if k in by else a for k, a in enumerate(i)]
+    left = [f"{a} in N{k}" if k in by else a for k, a in enumerate(i)]
     shape = ", ".join(f"N{k}" for k in range(x.rank))
     return f"x: [{shape}]\n{subscripted('y', left)} = {subscripted('x', inner)}"
 
@@ -179,12 +195,14 @@ def roll(x: Tensor, shift: int, axis: int = -1) -> str:
           onnx=OnnxNode("Tile", ("x", "repeats"), lambda a: {"repeats": a["repeats"]}))
 def tile(x: Tensor, repeats: tuple[int, ...]) -> str:
     counts = repeats if isinstance(repeats, tuple) else (repeats,)
-    if len(counts) != x.rank or any(isinstance(c, bool) or not isinstance(c, int) or c < 1 for c in counts):
-        raise wrong(f"repeats of tile is {x.rank} positive numbers")
-    left = [f"i{k} in N{k}*{c}" for k, c in enumerate(counts)]
-    inner = [f"i{k} % N{k}" if c > 1 else f"i{k}" for k, c in enumerate(counts)]
+    if len(counts) < x.rank or any(isinstance(c, bool) or not isinstance(c, int) or c < 0 for c in counts):
+        raise wrong(f"repeats of tile is at least {x.rank} whole numbers, none negative")
+    lead = counts[:len(counts) - x.rank]
+    own = counts[len(lead):]
+    left = [*(f"j{k} in {c}" for k, c in enumerate(lead)), *(f"i{k} in N{k}*{c}" for k, c in enumerate(own))]
+    inner = [f"i{k} % N{k}" if c > 1 else f"i{k}" for k, c in enumerate(own)]
     shape = ", ".join(f"N{k}" for k in range(x.rank))
-    return f"x: [{shape}]\n{subscripted('y', left)} = {subscripted('x', inner)}"
+    return _lines(f"x: [{shape}]" if x.rank else "", f"{subscripted('y', left)} = {subscripted('x', inner)}")
 
 
 @operator("broadcast_to", group=_GROUP, summary="stretched to a shape, axes aligned on the right",

@@ -183,3 +183,37 @@ def meshgrid(vectors: Tensors, index: int = 0, indexing: str = "ij") -> str:
         order[:2] = [1, 0]
     lines = [f"vectors{k}: [N{k}]" for k in range(len(vectors))]
     return "\n".join([*lines, f"y[{', '.join(f'i{k} in N{k}' for k in order)}] = vectors{index}[i{index}]"])
+
+
+@operator("rot90", group=_GROUP, summary="turned by quarters in the plane of two axes, from the first towards the second",
+          example="rot90(X)", renames={"input": "x", "dims": "axes"})
+def rot90(x: Tensor, k: int = 1, axes: tuple[int, int] = (0, 1)) -> str:
+    if not isinstance(axes, tuple) or len(axes) != 2 or isinstance(k, bool) or not isinstance(k, int):
+        raise wrong("rot90 takes a whole number of quarters and two axes")
+    a, b = (normalised(v, x.rank, "rot90") for v in axes)
+    if a == b:
+        raise wrong("the axes of rot90 differ")
+    i, sizes = letters(x.rank), [f"N{n}" for n in range(x.rank)]
+    inner, quarters = list(i), k % 4
+    if quarters % 2:
+        sizes[a], sizes[b] = sizes[b], sizes[a]
+        inner[a], inner[b] = i[b], i[a]
+    back = {1: [b], 2: [a, b], 3: [a]}.get(quarters, [])
+    for n in back:
+        inner[n] = f"N{n} - 1 - {inner[n]}"
+    return f"{_declared(x)}\n{subscripted('y', [f'{t} in {s}' for t, s in zip(i, sizes, strict=True)])} = {subscripted('x', inner)}"
+
+
+@operator("reverse_sequence", group=_GROUP, summary="the first `lengths` elements of every sequence backwards, the rest as they are",
+          aliases="ReverseSequence", example="lengths: i64[N]; reverse_sequence(X, lengths)", ranks={"lengths": 1},
+          renames={"input": "x", "sequence_lens": "lengths"})
+def reverse_sequence(x: Tensor, lengths: Tensor, batch_axis: int = 1, time_axis: int = 0) -> str:
+    batch, time = normalised(batch_axis, x.rank, "reverse_sequence"), normalised(time_axis, x.rank, "reverse_sequence")
+    if batch == time or lengths.rank != 1 or not lengths.dtype.is_integer:
+        raise wrong("reverse_sequence takes whole lengths[N], and different axes of sequences and of time")
+    i = letters(x.rank)
+    length = f"i64(lengths[{i[batch]}])"
+    place = f"where({i[time]} < {length}, {length} - 1 - {i[time]}, {i[time]})"
+    left = [f"{a} in N{k}" for k, a in enumerate(i)]
+    return (f"{_declared(x)}\n{subscripted('y', left)} = "
+            f"{subscripted('x', [place if k == time else a for k, a in enumerate(i)])}")

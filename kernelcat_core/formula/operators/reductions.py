@@ -59,16 +59,20 @@ _arg("argmax", "position of the largest element, the first of equals", "ArgMax")
 _arg("argmin", "position of the smallest element, the first of equals", "ArgMin")
 
 
-@operator("norm", group=_GROUP, summary="1-norm, 2-norm or largest absolute value over axes", example="norm(X, axis=-1)",
-          aliases="vector_norm", renames={**_DIM, "p": "ord"})
+@operator("norm", group=_GROUP, summary="p-norm over axes: any order, 0 (how many are not 0), inf and -inf",
+          example="norm(X, axis=-1)", aliases="vector_norm", renames={**_DIM, "p": "ord"})
 def norm(x: Tensor, ord: int | float = 2, axis: AxisArgument = None, keepdims: bool = False) -> str:
+    if isinstance(ord, bool) or not isinstance(ord, int | float) or ord != ord:
+        raise wrong("the order of norm is a number")
     if ord == 1:
         return _reduce("sum", x, axis, keepdims, "abs({})")
     if ord == 2:
         return _apply("sqrt", _reduce("sum", x, axis, keepdims, "{0}*{0}"))
-    if ord == float("inf"):
-        return _reduce("max", x, axis, keepdims, "abs({})")
-    raise wrong(f"norm of order {ord} is not known", "orders are 1, 2 and inf")
+    if abs(ord) == float("inf"):
+        return _reduce("max" if ord > 0 else "min", x, axis, keepdims, "abs({})")
+    if ord == 0:
+        return _reduce("sum", x, axis, keepdims, "where({} != 0, 1.0, 0.0)")
+    return f"{_reduce('sum', x, axis, keepdims, f'abs({{}})**({ord!r})')}**({1 / ord!r})"
 
 
 def _apply(function: str, line: str) -> str:
@@ -119,3 +123,27 @@ def var(x: Tensor, axis: AxisArgument = None, correction: int = 0, keepdims: boo
 def std(x: Tensor, axis: AxisArgument = None, correction: int = 0, keepdims: bool = False) -> str:
     *first, last = _variance(x, axis, keepdims, correction, "std").split("\n")
     return "\n".join([*first, _apply("sqrt", last)])
+
+
+@operator("log_sum", group=_GROUP, summary="logarithm of the sum over axes", example="log_sum(X, axis=-1)",
+          renames=_DIM, onnx=OnnxNode("ReduceLogSum", ("x",), _axes_attributes))
+def log_sum(x: Tensor, axis: AxisArgument = None, keepdims: bool = False) -> str:
+    return _apply("log", _reduce("sum", x, axis, keepdims))
+
+
+@operator("count_nonzero", group=_GROUP, summary="how many elements are not 0, over axes", example="count_nonzero(X, axis=-1)",
+          renames=_DIM)
+def count_nonzero(x: Tensor, axis: AxisArgument = None, keepdims: bool = False) -> str:
+    return _reduce("sum", x, axis, keepdims, "i64({} != 0)")
+
+
+@operator("nansum", group=_GROUP, summary="sum over axes of what is not NaN", example="nansum(X, axis=-1)", renames=_DIM)
+def nansum(x: Tensor, axis: AxisArgument = None, keepdims: bool = False) -> str:
+    return _reduce("sum", x, axis, keepdims, "where(isnan({0}), 0, {0})" if x.dtype.is_float else "{}")
+
+
+@operator("nanmean", group=_GROUP, summary="mean over axes of what is not NaN", example="nanmean(X, axis=-1)", renames=_DIM)
+def nanmean(x: Tensor, axis: AxisArgument = None, keepdims: bool = False) -> str:
+    total = nansum(x, axis, keepdims)
+    count = _reduce("sum", x, axis, keepdims, "where(isnan({}), 0.0, 1.0)" if x.dtype.is_float else "where({0} == {0}, 1.0, 0.0)")
+    return f"{total} / {count.partition(' = ')[2]}"

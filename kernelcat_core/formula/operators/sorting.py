@@ -153,7 +153,7 @@ def nonzero(x: Tensor, capacity: int | None = None) -> str:
 
 
 @operator("nonzero_count", group=_GROUP, summary="how many elements are not 0 (i64)", example="nonzero_count(X)",
-          aliases="count_nonzero", renames=_NAMES)
+          renames=_NAMES)
 def nonzero_count(x: Tensor) -> str:
     return "sum(i64(x != 0))"
 

@@ -14,7 +14,7 @@ from kernelcat_core.errors import KernelcatError
 from kernelcat_core.importers.onnx_model import nodes as nodes  # fills the table
 from kernelcat_core.importers.onnx_model.node import Item, Node, mapping
 from kernelcat_core.importers.onnx_model.nodes.host import folded
-from kernelcat_core.importers.trace import Array, Evaluate, Trace, Value
+from kernelcat_core.importers.trace import Array, Evaluate, Trace, Value, coded
 
 Function = Any
 
@@ -33,7 +33,7 @@ class Imported:
 
         def walk(item: Item, contents: Any) -> None:
             if isinstance(item, Value):
-                found.append((item.name, np.asarray(contents)))
+                found.append((item.name, coded(np.asarray(contents))[0]))
             elif isinstance(item, list):
                 for a, b in zip(item, contents, strict=True):
                     walk(a, b)
@@ -221,7 +221,7 @@ def _body(n: Any, domain: str, version: int, types: tuple[tuple[str, tuple[int, 
     import onnx
 
     try:
-        schema = onnx.defs.get_schema(n.op_type, version, domain)
+        schema: Any = onnx.defs.get_schema(n.op_type, version, domain)
     except onnx.defs.SchemaError:
         return None
     if schema.has_function:

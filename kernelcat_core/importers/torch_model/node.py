@@ -151,7 +151,7 @@ def aten_op(names: str) -> Callable[[Mapping], Mapping]:
 
     def register(f: Mapping) -> Mapping:
         for name in names.split():
-            full = f"aten.{name}" if name.count(".") == 1 else f"aten.{name}.default"
+            full = name if name.count(".") == 2 else f"aten.{name}" if "." in name else f"aten.{name}.default"
             if full in TABLE:
                 raise AssertionError(f"{full} is mapped twice")
             TABLE[full] = f

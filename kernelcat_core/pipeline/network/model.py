@@ -11,7 +11,7 @@ import numpy as np
 
 from kernelcat_core.importers.onnx_model import Imported, trace_model
 from kernelcat_core.importers.onnx_model.node import Item
-from kernelcat_core.importers.trace import Array, Value
+from kernelcat_core.importers.trace import Array, Value, uncoded
 from kernelcat_core.ir.graph import Graph
 from kernelcat_core.pipeline.network.plan import Plan
 
@@ -94,4 +94,4 @@ def _contents(item: Item, named: Any, arrays: Mapping[str, Array]) -> Any:
         return None
     if isinstance(item, list):
         return [_contents(v, named, arrays) for v in item]
-    return arrays[named(item)]
+    return uncoded(arrays[named(item)], item.code)

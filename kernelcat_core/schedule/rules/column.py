@@ -10,8 +10,10 @@ from kernelcat_core.ir.expr import Expr, Var, add
 from kernelcat_core.ir.graph import Axis, Graph
 from kernelcat_core.ir.tile import Lane, TileProgram
 from kernelcat_core.schedule.affine import Merge, constant, merge_axes
+from kernelcat_core.schedule.chains import Chain, chains_of
 from kernelcat_core.schedule.emit import Emitter, bind_states, compute_dtype
 from kernelcat_core.schedule.kernel import Kernel
+from kernelcat_core.schedule.rules.chained import begin, end, extend
 from kernelcat_core.schedule.rules.common import (
     Placed,
     accesses,
@@ -23,8 +25,8 @@ from kernelcat_core.schedule.rules.common import (
 )
 
 
-def lower(kernel: Kernel, graph: Graph, lanes: int) -> TileProgram:
-    """The program of a column kernel with `lanes` elements a cell."""
+def lower(kernel: Kernel, graph: Graph, lanes: int, online: bool = False) -> TileProgram:
+    """The program of a column kernel with `lanes` elements a cell; with `online`, chained reductions are one."""
     e = Emitter(graph, kernel.name, kernel.kernel_class)
     rows, placed = place(e, kernel)
     inside = frozenset(p.node.output.name for p in placed)
@@ -48,8 +50,12 @@ def lower(kernel: Kernel, graph: Graph, lanes: int) -> TileProgram:
         e.cell(Axis(block.name, blocks_of(inner.size, capacity)))
         lane, start = lane_block(e, inner.size, capacity, block, "")
         lane_axes, last = (lane,), {inner.name: add(start, lane.var)}
-    for p in placed:
-        _node(e, p, kernel, lane_axes, tuple(merges), last)
+    together = chains_of(placed) if online and lane_axes else {}
+    for number, p in enumerate(placed):
+        if number in together:
+            _together(e, p, placed[number + 1], together[number], kernel, lane_axes[0], tuple(merges), last)
+        elif number - 1 not in together:
+            _node(e, p, kernel, lane_axes, tuple(merges), last)
     return e.program()
 
 
@@ -79,6 +85,28 @@ def _node(e: Emitter, p: Placed, kernel: Kernel, lanes: tuple[Lane, ...], merges
         _keep(e, p, kernel, lanes, merges, last, computed)
     for axis in reversed(p.inner):
         e.close_for(axis.name, axis.size)
+
+
+_CHAINED = 8192  # elements that stay in the nearest caches while both reductions of a chain look at them
+
+
+def _together(e: Emitter, p: Placed, q: Placed, pair: Chain, kernel: Kernel, lane: Lane, merges: tuple[Merge, ...],
+              last: dict[str, Expr]) -> None:
+    """Both reductions of a chain in one walk down the columns, some rows at a time."""
+    assert p.node.monoid is not None
+    axis, rows = p.reduce_axes[0], max(4, min(64, _CHAINED // lane.capacity))
+    state = begin(e, pair, compute_dtype(p.node.monoid.state[0]), (lane,))
+    block = Var(e.fresh("kb"))
+    e.open(block.name)
+    down, start = lane_block(e, axis.size, rows, block, "k")
+    both = (down, lane)
+    x = e.value(p.node.element[0], both, p.names, merges, {**last, axis.name: add(start, down.var)})
+    extend(e, state, x, both, down, start)
+    e.close_for(block.name, blocks_of(axis.size, rows), 2)
+    for node, value in zip((p, q), end(e, state, axis.size), strict=True):
+        if node.node.finish is not None:
+            value = bind_states(e.value(node.node.finish, (lane,), node.names, merges, last), "s", (value,))
+        _keep(e, node, kernel, (lane,), merges, last, value)
 
 
 def _keep(e: Emitter, p: Placed, kernel: Kernel, lanes: tuple[Lane, ...], merges: tuple[Merge, ...], last: dict[str, Expr],

@@ -187,15 +187,16 @@ def _blocks(s: _Sort, block: int) -> TileProgram:
 
 
 def _two_fingers(s: _Sort, width: int, turn: int) -> TileProgram:
-    """Each cell merges the runs of `width` at its start and after it."""
+    """Each cell merges the runs of `width` at its start and after it; fingers are offsets in the workspaces."""
     e = s.emitter(f"merge{width}")
     source, to = s.spaces[turn % 2], s.spaces[(turn + 1) % 2]
     pair = Var(e.fresh("b"))
     e.cell(Axis(pair.name, _active(s, width, blocks_of(s.n, 2 * width))))
     start, middle, end = (Var(e.fresh(name)) for name in ("start", "middle", "end"))
-    e.put(Let(start.name, mul(pair, index(2 * width))))
-    e.put(Let(middle.name, op("min", add(start, index(width)), s.n)))
-    e.put(Let(end.name, op("min", add(start, index(2 * width)), s.n)))
+    row = s.at(index(0))
+    e.put(Let(start.name, add(row, mul(pair, index(2 * width)))))
+    e.put(Let(middle.name, op("min", add(start, index(width)), add(row, s.n))))
+    e.put(Let(end.name, op("min", add(start, index(2 * width)), add(row, s.n))))
     left, right = e.tile("left", I64, ()), e.tile("right", I64, ())
     last, final = e.tile("last", I64, ()), e.tile("final", I64, ())
     e.map((left, right, last, final), (), (start, middle, sub(middle, index(1)), sub(end, index(1))))
@@ -218,8 +219,8 @@ def _from_both_ends(s: _Sort, e: Emitter, source: _Space, to: _Space, fingers: t
     places = (add(start, step), sub(sub(end, index(1)), step))
     found = []
     for x, y in ((left, right), (last, final)):
-        a = tuple(e.load(t, s.at(x.at()), ()) for t in source.keys)
-        b = tuple(e.load(t, s.at(y.at()), ()) for t in source.keys)
+        a = tuple(e.load(t, x.at(), ()) for t in source.keys)
+        b = tuple(e.load(t, y.at(), ()) for t in source.keys)
         take = e.tile("take", I64, ())
         e.map((take,), (), (s.less_bit(b, a),))
         found.append(take)
@@ -228,7 +229,7 @@ def _from_both_ends(s: _Sort, e: Emitter, source: _Space, to: _Space, fingers: t
               op("where", op("ne", rear.at(), index(0)), last.at(), final.at()))
     for place, at in zip(places, chosen, strict=True):
         for before, after in zip(source.tensors, to.tensors, strict=True):
-            e.store(after, s.at(place), (), e.load(before, s.at(at), ()))
+            e.store(after, place, (), e.load(before, at, ()))
     e.map(fingers, (), (add(left.at(), sub(index(1), front.at())), add(right.at(), front.at()),
                         sub(last.at(), rear.at()), sub(final.at(), sub(index(1), rear.at()))))
     e.close_for(step.name, steps)
@@ -242,13 +243,13 @@ def _what_is_left(s: _Sort, e: Emitter, source: _Space, to: _Space, fingers: tup
     e.open(step.name)
     x, y = left.at(), right.at()
     has_left, has_right = op("le", x, last.at()), op("le", y, final.at())
-    a = tuple(e.load(t, s.at(x), (), has_left) for t in source.keys)
-    b = tuple(e.load(t, s.at(y), (), has_right) for t in source.keys)
+    a = tuple(e.load(t, x, (), has_left) for t in source.keys)
+    b = tuple(e.load(t, y, (), has_right) for t in source.keys)
     take = e.tile("take", BOOL, ())
     e.map((take,), (), (op("and", has_right, op("or", op("not", has_left), s.less(b, a))),))
     at = Op("where", (take.at(), y, x), I64)
     for before, after in zip(source.tensors, to.tensors, strict=True):
-        e.store(after, s.at(add(start, step)), (), e.load(before, s.at(at), ()))
+        e.store(after, add(start, step), (), e.load(before, at, ()))
     moved = cast(take.at(), I64)
     e.map((left, right), (), (add(x, sub(index(1), moved)), add(y, moved)))
     e.close_for(step.name, count)

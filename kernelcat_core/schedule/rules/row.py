@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kernelcat_core.ir.expr import Expr, Op, Var, add, cast, index, op, transform, walk
+from kernelcat_core.ir.expr import Expr, Op, Var, add, cast, index, op, product, substitute, transform, walk
 from kernelcat_core.ir.graph import Axis, Graph
-from kernelcat_core.ir.tile import Lane, Let, TileProgram
 from kernelcat_core.ir.normal_form import same
+from kernelcat_core.ir.tile import Lane, Let, TileProgram
 from kernelcat_core.schedule.affine import Merge, constant, merge_axes
+from kernelcat_core.schedule.chains import Chain, chains_of
 from kernelcat_core.schedule.emit import Emitter, bind_states, compute_dtype
 from kernelcat_core.schedule.kernel import Kernel
+from kernelcat_core.schedule.rules.chained import begin, end, extend
 from kernelcat_core.schedule.rules.common import (
     Placed,
     accesses,
@@ -25,11 +27,12 @@ from kernelcat_core.schedule.rules.common import (
 )
 
 
-def lower(kernel: Kernel, graph: Graph, lanes: int, resident: int = 0) -> TileProgram:
+def lower(kernel: Kernel, graph: Graph, lanes: int, resident: int = 0, online: bool = False) -> TileProgram:
     """The program of a row kernel with `lanes` elements a block.
 
     With `resident`, a row of at most that many elements takes another way: it is loaded once, and what a reduction
-    computed of it (the exponentials of a softmax) is kept on chip for the nodes that need it again.
+    computed of it (the exponentials of a softmax) is kept on chip for the nodes that need it again. With `online`, chained
+    reductions of longer rows take one sweep together.
     """
     e = Emitter(graph, kernel.name, "row")
     rows, placed = place(e, kernel)
@@ -43,10 +46,10 @@ def lower(kernel: Kernel, graph: Graph, lanes: int, resident: int = 0) -> TilePr
         e.close_if(op("le", size, index(resident)))
         e.intermediates.clear()
         e.open()
-        _sweeps(e, placed, graph, kernel, inside, lanes)
+        _sweeps(e, placed, graph, kernel, inside, lanes, online)
         e.close_if(op("gt", size, index(resident)))
     else:
-        _sweeps(e, placed, graph, kernel, inside, lanes)
+        _sweeps(e, placed, graph, kernel, inside, lanes, online)
     return e.program()
 
 
@@ -109,9 +112,15 @@ _COSTLY = frozenset("exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos a
                     "cbrt atan2".split())
 
 
-def _sweeps(e: Emitter, placed: list[Placed], graph: Graph, kernel: Kernel, inside: frozenset[str], lanes: int) -> None:
-    for p in placed:
-        if p.node.monoid is not None:
+def _sweeps(e: Emitter, placed: list[Placed], graph: Graph, kernel: Kernel, inside: frozenset[str], lanes: int, online: bool
+            ) -> None:
+    together = chains_of(placed) if online else {}
+    for number, p in enumerate(placed):
+        if number in together:
+            _together(e, p, placed[number + 1], together[number], graph, kernel, inside)
+        elif number - 1 in together:
+            continue
+        elif p.node.monoid is not None:
             _reduction(e, p, graph, kernel, inside, lanes)
         else:
             _output(e, p, graph, kernel, inside, lanes)
@@ -157,6 +166,25 @@ def _reduction(e: Emitter, p: Placed, graph: Graph, kernel: Kernel, inside: froz
     state = tuple(e.tile(f"s_{node.output.name}", t.dtype, ()) for t in tiles)
     e.reduce(state, node.monoid, full, tuple(t.at(full[0].var) for t in tiles))
     _finish(e, p, kernel, tuple(t.at() for t in state))
+
+
+_CHAINED = 1024  # elements of a row that stay in the nearest cache while both reductions of a chain look at them
+
+
+def _together(e: Emitter, p: Placed, q: Placed, pair: Chain, graph: Graph, kernel: Kernel, inside: frozenset[str]) -> None:
+    """Both reductions of a chain in one sweep."""
+    assert p.node.monoid is not None
+    axes, merges = _merged(e, p, graph, p.reduce_axes, inside, [])
+    state = begin(e, pair, compute_dtype(p.node.monoid.state[0]), ())
+
+    def body(lane: Lane, last: dict[str, Expr]) -> None:
+        x = e.value(p.node.element[0], (lane,), p.names, merges, last)
+        extend(e, state, x, (lane,), lane, substitute(last[axes[-1].name], {lane.name: index(0)}))
+
+    _sweep(e, axes, _CHAINED, "", body)
+    one, two = end(e, state, product([a.size for a in axes]))
+    _finish(e, p, kernel, (one,))
+    _finish(e, q, kernel, (two,))
 
 
 def _finish(e: Emitter, p: Placed, kernel: Kernel, state: tuple[Expr, ...]) -> None:

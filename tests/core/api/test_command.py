@@ -78,7 +78,14 @@ def test_tune_keeps_the_best(capsys: pytest.CaptureFixture[str]) -> None:
     status, out, _ = run(capsys, "tune", "Y = softmax(X)", "--shape", "X=256x512:f32", "--trials", "4", "--json")
     report = json.loads(out)
     times = [t["median_ms"] for t in report["trials"] if t["status"] == "measured"]
-    assert status == 0 and len(report["trials"]) == 4 and report["best"]["median_ms"] == min(times)
+    assert status == 0 and len(report["trials"]) == 4 and len(times) >= 1
+    compared = report["comparison"]
+    if compared is None:
+        assert report["best"]["median_ms"] == min(times)
+    else:
+        assert report["baseline_ms"] == compared["baseline_ms"] and compared["ratio"] >= 1.0
+        apart = report["best"]["high_ms"] < compared["baseline_low_ms"]
+        assert compared["gain_shown"] == (apart and compared["ratio_low"] > 1.0)
     assert all(t["samples"] for t in report["trials"] if t["status"] == "measured")
 
 
@@ -92,3 +99,116 @@ def test_profile_relates_time_to_the_limit(capsys: pytest.CaptureFixture[str]) -
     report = json.loads(out)
     assert status == 0 and report["bytes"] == 2 * 512 * 512 * 4 and 0 < report["limit_ratio"] < 1.5
     assert report["low_ms"] <= report["median_ms"] <= report["high_ms"]
+
+
+def test_a_tuned_config_is_stored_and_used_again(capsys: pytest.CaptureFixture[str], tmp_path: Path,
+                                                 monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KERNELCAT_CACHE", str(tmp_path))
+    status, out, err = run(capsys, "tune", "Y = softmax(X)", "--shape", "X=64x256:f32", "--trials", "2")
+    lines = dict(line.split(": ", 1) for line in out.strip().splitlines())
+    assert status == 0 and lines["workload"].startswith("X=64x256:f32") and "workload X=64x256:f32" in err
+    stored = Path(lines["stored"])
+    knobs = json.loads(stored.read_text())["config"]
+    assert f"--config @{stored}" in lines["use it"] and "--target c" in lines["use it"]
+    assert any(k in out for k in ("gain: ", "no gain shown", "default config is the fastest")) and "larger shape" in lines["note"]
+    for given in (f"@{stored}", lines["config"], lines["config"].replace(",", ", ")):
+        status, out, _ = run(capsys, "show", "Y = softmax(X)", "--config", given, "--json")
+        assert status == 0 and json.loads(out)["targets"][0]["config"] == knobs
+    status, out, _ = run(capsys, "profile", "Y = softmax(X)", "--shape", "X=64x256:f32", "--config", f"@{stored}")
+    assert status == 0 and "% of it reached" in out
+
+
+def test_times_of_open_sizes_are_of_a_workload_worth_timing(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(capsys, "profile", "Y = softmax(X)", "--json")
+    assert json.loads(out)["bytes"] >= 8 << 20
+    _, out, _ = run(capsys, "profile", "Y = softmax(X)", "--shape", "X=4x8:f32")
+    assert "workload: X=4x8:f32" in out and "larger shape" in out
+
+
+def test_a_row_of_the_check_stands_as_soon_as_its_target_is_done(capsys: pytest.CaptureFixture[str],
+                                                                 monkeypatch: pytest.MonkeyPatch) -> None:
+    printed: list[str] = []
+    from kernelcat_core.api import facade
+
+    real = facade.check_target
+
+    def slow(a: object, target: str, *rest: object) -> object:
+        printed.append(capsys.readouterr().out)
+        return real(a, target, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(facade, "check_target", slow)
+    status = main(["check", "Y[i] = 2*X[i]", "--target", "cuda:sm_80", "--target", "c", "--seeds", "1"])
+    assert status == 0 and printed[0] == "" and "cuda:sm_80" in printed[1] and " ok " in printed[1]
+    assert "checked at X=16:f32" in capsys.readouterr().out
+
+
+def test_refusals_and_slow_models_are_not_failures_of_the_kernel(capsys: pytest.CaptureFixture[str],
+                                                                 monkeypatch: pytest.MonkeyPatch) -> None:
+    from kernelcat_core.errors import Failure, KernelcatError
+    from kernelcat_core.pipeline import checking
+
+    real = checking.hops.render
+    monkeypatch.setattr(checking.hops, "run", lambda *_, **__: Failure("KC-M002", "it ran past its limit of 30 s"))
+
+    def render(graph: object, target: str, config: object) -> object:
+        if target == "cuda:sm_80":
+            raise KernelcatError("KC-R001", "no", hint="other")
+        return real(graph, target, config)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(checking.hops, "render", render)
+    status, out, _ = run(capsys, "check", "Y[i] = 2*X[i]", "--json")
+    verdicts = {t["target"]: (t["verdict"], t["error"]["code"]) for t in json.loads(out)["targets"]}
+    assert status == 1 and verdicts == {"c": ("failed", "KC-M002"), "cuda:sm_80": ("refused", "KC-R001"),
+                                        "ascend:910b": ("too slow to emulate here", "KC-M002")}
+    _, out, _ = run(capsys, "check", "Y[i] = 2*X[i]", "--target", "ascend:910b")
+    assert "smaller --shape" in out
+
+
+@pytest.mark.parametrize("path", ["./nonexist", "/nonexist.kc", "missing.txt", "~/nothing"])
+def test_a_path_that_is_no_file_is_said_to_be_none(capsys: pytest.CaptureFixture[str], path: str) -> None:
+    status, _, err = run(capsys, "show", path)
+    assert status == 2 and f"there is no file {path}" in err
+
+
+def test_arguments_are_refused_with_the_usage_of_their_command(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments, said in ((["tune", "Y = X", "--trials", "-1"], "-1 is less than 1"),
+                            (["check", "Y = X", "--seeds", "none"], "is not a whole number"),
+                            (["profile", "Y = X", "--nothing"], "unrecognized arguments: --nothing")):
+        with pytest.raises(SystemExit) as ended:
+            main(arguments)
+        err = capsys.readouterr().err
+        assert ended.value.code == 2 and said in err and f"usage: kernelcat {arguments[0]}" in err
+
+
+def test_assembly_goes_where_it_is_asked_to(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    status, out, _ = run(capsys, "build", "Y[i] = 2*X[i]")
+    assert status == 0 and len(out.splitlines()) < 8 and "compiled" in out
+    _, printed, _ = run(capsys, "build", "Y[i] = 2*X[i]", "--assembly")
+    assert len(printed.splitlines()) > 50
+    file = tmp_path / "kernel.s"
+    _, out, _ = run(capsys, "build", "Y[i] = 2*X[i]", "--assembly", str(file))
+    assert file.read_text().rstrip() == printed.rstrip() and str(file) in out
+
+
+def test_functions_and_operators_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = run(capsys, "operators")
+    assert status == 0 and "softmax(x, axis=-1)" in out and "bitwise_and" in out
+    _, out, _ = run(capsys, "operators", "softmax")
+    assert "example: " in out and len(out.splitlines()) <= 4
+    status, _, err = run(capsys, "operators", "nothing like this")
+    assert status == 2 and "KC-F004" in err
+
+
+def test_what_onnx_cannot_say_stops_no_target(capsys: pytest.CaptureFixture[str]) -> None:
+    formula = "X: i4[N]\nY[n] = f32(X[n])*2.0"
+    status, out, _ = run(capsys, "show", formula, "--json")
+    shown = json.loads(out)
+    assert status == 0 and shown["ok"] and shown["onnx"].startswith("# ") and "int64_t" in shown["targets"][0]["source"]
+    status, _, err = run(capsys, "show", formula, "--stage", "onnx")
+    assert status == 2 and err.startswith("# ")
+
+
+def test_columns_have_one_unit() -> None:
+    from kernelcat_core.terminal import milliseconds
+
+    assert milliseconds(0.00119, 0.5) == "1.19 us" and milliseconds(0.933e-3) == "933 ns" and milliseconds(1.5, 0.5) == "1500 us"

@@ -91,3 +91,40 @@ def test_free_float_parameters_are_run_time_scalars() -> None:
 def test_profiler() -> None:
     report = KernelProfiler("cpu").profile("Y = softmax(X)", shapes={"X": "256x256:f32"})
     assert report["median_ms"] > 0 and report["limit_ms"] > 0
+
+
+def test_what_newcomers_write_is_answered_in_words() -> None:
+    k = kernelcat.kernel("Y = softmax(X, axis=-1)")
+    x = np.zeros((2, 3), "f4")
+    for call, message, hint in (
+        (lambda: k(x), "given by name", "X=..."),
+        (lambda: k(Z=x), "no input 'Z'", "X"),
+        (lambda: k(X=x[0]), "1 axis, the formula says 2", "X: f32[X_0, X_1]"),
+        (lambda: kernelcat.kernel(123), "text, not int", "softmax"),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(kernelcat.KernelcatError) as caught:
+            call()
+        assert message in caught.value.message and hint in caught.value.hint
+
+
+def test_a_kernel_shows_itself() -> None:
+    k = kernelcat.kernel("X: f32[M, K]\nY[m] = sum[k](X[m,k])")
+    assert repr(k) == "<Kernel for c: X: f32[M, K] -> Y: f32[M] (rendered, compiled)>"
+    assert "<details>" in k._repr_html_() and "sum[k](X[m,k])" in k._repr_html_()
+
+
+@pytest.mark.parametrize(("target", "fact"), [("c", "executed"), ("cuda:sm_80", "emulated")])
+def test_evidence_grows_with_a_call_that_was_compared(target: str, fact: str) -> None:
+    k = kernelcat.kernel("Y[i] = 2*X[i]", target)
+    assert fact not in [e.fact for e in k.evidence] and len(repr(k.evidence)) < 200
+    k(X=np.ones(8, "f4"))
+    k(X=np.ones(8, "f4"))
+    assert [e.fact for e in k.evidence].count(fact) == 1 and "X=8:f32" in repr(k.evidence[-1])
+
+
+def test_a_call_that_differs_is_warned_about_and_is_no_evidence(monkeypatch: pytest.MonkeyPatch) -> None:
+    k = kernelcat.kernel("Y[i] = 2*X[i]")
+    monkeypatch.setattr(type(k._loaded), "call_into", lambda self, inputs, outputs, sizes: outputs[0].fill(7))
+    with pytest.warns(RuntimeWarning, match="KC-N001"):
+        k(X=np.ones(8, "f4"))
+    assert "executed" not in [e.fact for e in k.evidence]

@@ -133,6 +133,13 @@ def test_integers_and_halves() -> None:
     np.testing.assert_allclose(found, exact.astype("f2"), rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.parametrize("dilation", [1, 2])
+def test_positions_lie_inside_even_where_all_is_least(dilation: int) -> None:
+    x = np.full((1, 1, 6, 7), -np.inf, "f4")
+    agrees((f"y = max_pool2d_indices(x, 3, stride=2, padding=1, dilation={dilation})", {"x": x},
+            lambda x: F.max_pool2d(x, 3, 2, 1, dilation, return_indices=True)[1]))
+
+
 def test_arguments_are_checked() -> None:
     fails("KC-F005", "y = conv_transpose1d(x, w, stride=0)")
     fails("KC-F005", 'y = conv2d(x, w, padding="wide")')

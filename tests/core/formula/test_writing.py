@@ -12,8 +12,19 @@ from kernelcat_core.dtypes import F32, I64
 from kernelcat_core.errors import KernelcatError
 from kernelcat_core.formula.operators.definition import REGISTRY
 from kernelcat_core.formula.writing import print_graph_formula
+from kernelcat_core.ir import polynomial as poly
 from kernelcat_core.ir.expr import Const, Expr, Load, Op, Size, Var, conjunction, conjuncts, op, substitute, transform
-from kernelcat_core.ir.graph import Axis, Compute, Graph, Primitive, Tensor, inner_axes, map_axes, map_expressions, monoid
+from kernelcat_core.ir.graph import (
+    Axis,
+    Compute,
+    Graph,
+    Primitive,
+    Tensor,
+    inner_axes,
+    map_axes,
+    map_expressions,
+    monoid,
+)
 from kernelcat_core.ir.interpreter import evaluate
 
 OPERATORS = {o.name: o.example for o in REGISTRY.values()}
@@ -56,16 +67,17 @@ def canonical(graph: Graph) -> str:
         return Load(names[n.tensor], n.index, n.dtype, where, None if where is None else n.fill)
 
     def tensor(t: Tensor) -> Tensor:
-        return Tensor(names[t.name], t.dtype, tuple(transform(d, renamed) for d in t.shape))
+        return Tensor(names[t.name], t.dtype, tuple(poly.normal(transform(d, renamed)) for d in t.shape))
 
     def primitive(node: Primitive) -> Primitive:
         order = {a.name: Var(f"i{k}") for k, a in enumerate((*node.axes, *inner_axes(node)))}
         moved = map_expressions(node, lambda e: transform(substitute(e, order), renamed))
-        size = lambda e: transform(e, renamed)  # noqa: E731
+        size = lambda e: poly.normal(transform(e, renamed))  # noqa: E731
         moved = map_axes(moved, lambda a: Axis(order[a.name].name, size(a.size)), size)
         return replace(moved, output=tensor(node.output))
 
-    return Graph(tuple(map(tensor, graph.inputs)), tuple(map(primitive, graph.nodes)), tuple(names[o] for o in graph.outputs)).text
+    nodes = tuple(map(primitive, graph.nodes))
+    return Graph(tuple(map(tensor, graph.inputs)), nodes, tuple(names[o] for o in graph.outputs)).text
 
 
 @pytest.mark.parametrize("name", sorted(OPERATORS))

@@ -210,7 +210,7 @@ def test_every_opset(opset: int) -> None:
 
 
 def test_old_spellings() -> None:
-    up = ran('agraph (float[1,1,1,2] x) => (float[1,1,2,4] y) { y = Upsample <mode = "nearest", scales = [1.0, 1.0, 2.0, 2.0]> (x) }',
+    up = ran("agraph (float[1,1,1,2] x) => (float[1,1,2,4] y) { y = Upsample <scales = [1.0, 1.0, 2.0, 2.0]> (x) }",
              7, x=X[:1, :2].reshape(1, 1, 1, 2))
     np.testing.assert_array_equal(up[0, 0], [[1, 1, -2, -2]]*2)
     values, places = ran("agraph (float[2,3] x) => (float[2,2] v, int64[2,2] i) { v, i = TopK <k = 2> (x) }", 9, x=X)

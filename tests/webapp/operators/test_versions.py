@@ -88,3 +88,45 @@ def test_a_malformed_request_says_where(owner: Someone) -> None:
     assert "source" in sent.json()["error"]["message"]
     broken = owner.client.post("/api/operators", "{", content_type="application/json")
     assert (broken.status_code, broken.json()["error"]["code"]) == (400, "KC-W004")
+
+
+def test_a_config_is_part_of_a_version(owner: Someone, operator: Operator) -> None:
+    tuned = {"c": {"Y.lanes": 64}}
+    shapes = {"X": "4x8:f32"}
+    status, detail = save(owner, operator, source="Y = softmax(X)", shapes=shapes, configs=tuned)
+    assert (status, detail["latest_number"], detail["latest"]["configs"]) == (201, 2, tuned)
+    again = save(owner, operator, source="Y = softmax(X)", shapes=shapes, configs={**tuned, "cuda:sm_80": {}})
+    assert again[0] == 200
+    owner.client.post(f"/api/operators/{operator.id}/versions", {"source": "Y = X"}, content_type="application/json")
+    restored = owner.client.post(f"/api/operators/{operator.id}/versions/2/restore").json()
+    assert restored["latest"]["configs"] == tuned
+    assert owner.client.get(f"/api/operators/{operator.id}/versions/1").json()["configs"] == {}
+
+
+def test_configs_are_plain_values(owner: Someone, operator: Operator) -> None:
+    status, body = save(owner, operator, source="Y = X", configs={"c": {"knob": [1]}})
+    assert (status, body["error"]["code"]) == (422, "KC-W004")
+
+
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        ("# each row becomes a distribution\nY = softmax(X)", "each row becomes a distribution"),
+        ("X: f32[M, K]\nM[i] = max[k](X[i,k]); Y[i,j] = X[i,j] - M[i]\n-> Y", "Y[i,j] = X[i,j] - M[i]"),
+        ("X: f32[4]\n", "X: f32[4]"),
+        ("", "formula"),
+        ("Y = " + "X + " * 40 + "X", "Y = X + X + X + X + X + X + X + X + X + X + X + X + X + X +…"),
+    ],
+)
+def test_an_operator_without_a_name_is_called_after_its_formula(owner: Someone, source: str, name: str) -> None:
+    made = owner.client.post("/api/operators", {"source": source}, content_type="application/json").json()
+    assert made["name"] == name
+
+
+def test_the_list_shows_and_finds_formulas(owner: Someone) -> None:
+    for source in ("Y[i] = 2*X[i]", "Y = relu(X)"):
+        owner.client.post("/api/operators", {"name": "Untitled", "source": source}, content_type="application/json")
+    page = owner.client.get("/operators").content.decode()
+    assert "Y[i] = 2*X[i]" in page and "Y = relu(X)" in page
+    found = owner.client.get("/operators?query=relu").content.decode()
+    assert "Y = relu(X)" in found and "2*X[i]" not in found

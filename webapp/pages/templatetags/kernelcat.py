@@ -8,6 +8,8 @@ from django import template
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
+from webapp.operators.naming import headline
+
 register = template.Library()
 
 
@@ -19,6 +21,12 @@ def milliseconds(value: float | None) -> str:
     if value < 1.0:
         return f"{_three(value * 1000)} µs"
     return f"{_three(value)} ms" if value < 1000 else f"{_three(value / 1000)} s"
+
+
+@register.filter
+def formula_line(source: str | None) -> str:
+    """The line of a formula that stands for it in a list."""
+    return headline(source or "")
 
 
 @register.filter

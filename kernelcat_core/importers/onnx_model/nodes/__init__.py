@@ -2,8 +2,10 @@
 
 from importlib import import_module
 
-FAMILIES = ("control", "convolution", "elementwise", "indexing", "layout", "ml", "normalisation", "pooling", "products",
-            "quantization", "random", "recurrent", "reductions", "sequences", "shapes", "signals", "sorting", "spatial", "training", "vision")
+FAMILIES = (
+    "bits", "control", "convolution", "elementwise", "indexing", "layout", "ml", "normalisation", "pooling", "products",
+    "quantization", "random", "recurrent", "reductions", "sequences", "shapes", "signals", "sorting", "spatial", "training",
+    "vision")
 
 for _family in FAMILIES:
     import_module(f"{__name__}.{_family}")

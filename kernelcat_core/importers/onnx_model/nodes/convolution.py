@@ -50,7 +50,7 @@ def convolved(n: Node, x: Value, w: Value, bias: Value | None) -> Value:
 @onnx_op("ConvTranspose")
 def conv_transpose(n: Node) -> Value:
     x, w = n.x(0), n.x(1)
-    sizes, kernel = x.shape[2:], w.shape[2:]
+    sizes = x.shape[2:]
     if not 1 <= len(sizes) <= 3:
         raise n.refuse(f"{len(sizes)} spatial axes")
     strides, dilations = spatial(n, sizes)

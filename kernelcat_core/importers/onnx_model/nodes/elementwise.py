@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from kernelcat_core.dtypes import BOOL
+from kernelcat_core.importers.onnx_model.coded import NUMBERS, decoded, encoded
 from kernelcat_core.importers.onnx_model.node import Item, Node, onnx_op, tensor_type
 from kernelcat_core.importers.trace import Value
 
@@ -73,7 +74,7 @@ def mod(n: Node) -> Value:
 def power(n: Node) -> Value:
     a, b = aligned(n, n.x(0), n.x(1))
     kind = a.dtype
-    wide = f"{'f64' if kind.name in ('f64', 'i64', 'i32') or b.dtype.bits == 64 and b.dtype.is_float else 'f32'}"
+    wide = f"{'f64' if kind.name in ('f64', 'i64', 'i32') or (b.dtype.bits == 64 and b.dtype.is_float) else 'f32'}"
     if not kind.is_float:
         return n.formula(f"y = {kind}({wide}(a) ** {wide}(b))", a=a, b=b)
     if b.dtype == kind:
@@ -176,8 +177,15 @@ GREATEST = {"f8e4m3": 448.0, "f8e5m2": 57344.0}
 
 @onnx_op("Cast CastLike")
 def cast(n: Node) -> Value:
+    code = n.x(1).code if n.op == "CastLike" else NUMBERS.get(n.attr("to"), "")
+    saturate = bool(n.attr("saturate", 1))
+    if code == n.x().code and code:
+        return n.x()
+    x = decoded(n, n.x())
+    if code:
+        return encoded(n, x, code, saturate, n.attr("round_mode", "up"))
     to = n.x(1).dtype if n.op == "CastLike" else tensor_type(n.attr("to"))
-    return convert(n, n.x(), to.name, saturate=bool(n.attr("saturate", 1)))
+    return convert(n, x, to.name, saturate)
 
 
 def convert(n: Node, x: Value, to: str, saturate: bool = True) -> Value:
@@ -190,4 +198,7 @@ def convert(n: Node, x: Value, to: str, saturate: bool = True) -> Value:
     if to in GREATEST and saturate:
         most = GREATEST[to]
         return n.formula(f"y = {to}(minimum(maximum(f32(x), -{most}), {most}))", x=x)
+    if to in ("i4", "u4"):  # the lowest bits of a whole number
+        low = "bitwise_and(i64(x), 15)"
+        return n.formula(f"y = {to}({low})" if to == "u4" else f"y = {to}(bitwise_xor({low}, 8) - 8)", x=x)
     return n.formula(f"y = {to}(x)", x=x)

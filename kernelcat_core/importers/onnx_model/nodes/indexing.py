@@ -138,7 +138,8 @@ def non_zero(n: Node) -> Value:
 
 def unravelled(n: Node, places: Value, shape: Sequence[int], axis: int) -> Value:
     """Row-major positions [n] as subscripts [rank, n] (axis 0) or [n, rank] (axis 1)."""
-    parts, step = [], 1
+    parts: list[str] = []
+    step = 1
     for k in reversed(range(len(shape))):
         parts.insert(0, f"p[i]//{step} % {shape[k]}")
         step *= shape[k]

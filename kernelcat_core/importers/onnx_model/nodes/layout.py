@@ -77,7 +77,7 @@ def transpose(n: Node) -> Value:
 
 @onnx_op("Expand")
 def expand(n: Node) -> Value:
-    shape = np.broadcast_shapes(n.x().shape, n.ints(1))
+    shape = np.broadcast_shapes(n.x().shape, n.ints(1) or ())
     return expanded(n, n.x(), shape)
 
 

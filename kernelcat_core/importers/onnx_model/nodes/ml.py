@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from kernelcat_core.importers.onnx_model.node import Node, onnx_op
@@ -34,7 +36,7 @@ def tf_idf(n: Node) -> Value:
     least, most, skips = n.attr("min_gram_length"), n.attr("max_gram_length"), n.attr("max_skip_count")
     total = n.const(np.zeros((rows, width), np.float32))
     first = 0
-    for size, (begin, end) in enumerate(zip(starts, starts[1:]), 1):
+    for size, (begin, end) in enumerate(pairwise(starts), 1):
         count = (end - begin) // size
         grams = np.asarray(pool[begin:begin + count * size], np.int64).reshape(count, size)
         columns = np.asarray(places[first:first + count], np.int64)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import string
+
 from kernelcat_core.importers.onnx_model.node import Node, onnx_op
 from kernelcat_core.importers.onnx_model.nodes.elementwise import convert
+from kernelcat_core.importers.onnx_model.nodes.layout import reshaped
 from kernelcat_core.importers.trace import Value
 
 
@@ -32,6 +35,30 @@ def gemm(n: Node) -> Value:
 
 @onnx_op("Einsum")
 def einsum(n: Node) -> Value:
-    tensors = {f"t{k}": n.x(k) for k in range(len(n))}
-    made = n.formula(f"y = einsum({n.attr('equation')!r}, {', '.join(tensors)})", **tensors)
+    values = [n.x(k) for k in range(len(n))]
+    terms, out = _spelled(n.attr("equation"), [v.rank for v in values])
+    sizes: dict[str, int] = {}
+    for term, v in zip(terms, values, strict=True):
+        for letter, size in zip(term, v.shape, strict=True):
+            sizes[letter] = max(size, sizes.get(letter, 0)) if size != 1 else sizes.get(letter, 1)
+    for k, (term, v) in enumerate(zip(terms, values, strict=True)):  # an axis of size 1 stretches: it says nothing
+        kept = [j for j, letter in enumerate(term) if v.shape[j] == sizes[letter]]
+        terms[k] = "".join(term[j] for j in kept)
+        values[k] = reshaped(n, v, [v.shape[j] for j in kept])
+    tensors = {f"t{k}": v for k, v in enumerate(values)}
+    made = n.formula(f"y = einsum({','.join(terms) + '->' + out!r}, {', '.join(tensors)})", **tensors)
     return convert(n, made, n.x().dtype.name)
+
+
+def _spelled(equation: str, ranks: list[int]) -> tuple[list[str], str]:
+    """The terms and the result of an equation with letters for its ellipses."""
+    left, arrow, out = equation.replace(" ", "").partition("->")
+    terms = left.split(",")
+    free = [c for c in string.ascii_letters if c not in left]
+    widest = max((r - len(t) + 3 for r, t in zip(ranks, terms, strict=True) if "..." in t), default=0)
+    every = "".join(free[:widest])
+    spelled = [t.replace("...", every[widest - (r - len(t) + 3):]) if "..." in t else t
+               for r, t in zip(ranks, terms, strict=True)]
+    if not arrow:
+        out = every + "".join(sorted(c for c in set(left) if c.isalpha() and left.count(c) == 1))
+    return spelled, out.replace("...", every)

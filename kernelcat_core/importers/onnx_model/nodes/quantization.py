@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-
-from kernelcat_core.dtypes import DType
+from kernelcat_core.dtypes import I8, DType
+from kernelcat_core.importers.onnx_model.coded import NUMBERS, decoded, encoded
 from kernelcat_core.importers.onnx_model.node import Node, onnx_op, tensor_type
 from kernelcat_core.importers.onnx_model.nodes.convolution import convolved
 from kernelcat_core.importers.onnx_model.nodes.elementwise import convert
@@ -31,34 +31,45 @@ def _spread(n: Node, name: str, x: Value, t: Value) -> str:
 @onnx_op("QuantizeLinear")
 def quantize(n: Node) -> Value:
     x, scale = n.x(0), n.x(1)
-    kind = n.x(2).dtype if n.has(2) else tensor_type(n.attr("output_dtype")) if n.attr("output_dtype") else tensor_type(2)
+    number = n.attr("output_dtype") or 2
+    code = n.x(2).code if n.has(2) else NUMBERS.get(number, "")
+    kind = n.x(2).dtype if n.has(2) else tensor_type(2) if code else tensor_type(number)
     i = indices("i", x.rank)
-    if kind.is_float:  # zero points of floats are 0
+    if kind.is_float or code.startswith("float"):  # zero points of floats are 0
         quotient = n.formula(f"y{_at(i, x.shape)} = f32(x{_at(i)})/f32({_spread(n, 's', x, scale)})", x=x, s=scale)
-        return convert(n, quotient, kind.name, saturate=bool(n.attr("saturate", 1)))
-    low, high = bounds(kind)
+        saturate = bool(n.attr("saturate", 1))
+        return encoded(n, quotient, code, saturate) if code else convert(n, quotient, kind.name, saturate)
+    if code:  # whole numbers of few bits: 8 of them until the end
+        kind = I8 if code == "int2" else kind
+    low, high = {"int2": (-2, 1), "uint2": (0, 3)}.get(code) or bounds(kind)
     real = "f64" if x.dtype.bits > 32 or kind.bits > 16 else "f32"
     rounded = f"rint({real}(x{_at(i)})/{real}({_spread(n, 's', x, scale)}))"
     if n.has(2):
         rounded += f" + {real}({_spread(n, 'z', x, n.x(2))})"
     text = f"y{_at(i, x.shape)} = {kind}(minimum(maximum({rounded}, {low}), {high}))"
-    return n.formula(text, x=x, s=scale, **({"z": n.x(2)} if n.has(2) else {}))
+    made = n.formula(text, x=x, s=scale, **({"z": decoded(n, n.x(2))} if n.has(2) else {}))
+    return encoded(n, made, code) if code else made
 
 
 def _at(i: list[str], shape: tuple[int, ...] | None = None) -> str:
     return f"[{', '.join(i) if shape is None else ranged(i, shape)}]" if i else ""
 
 
+def _whole(n: Node, x: Value) -> Value:
+    """A value that kernels compute with; integers of two bits as i8."""
+    return convert(n, decoded(n, x), "i8") if x.code in ("int2", "uint2") else decoded(n, x)
+
+
 @onnx_op("DequantizeLinear")
 def dequantize(n: Node) -> Value:
-    x, scale = n.x(0), n.x(1)
+    x, scale = _whole(n, n.x(0)), n.x(1)
     kind = tensor_type(n.attr("output_dtype")) if n.attr("output_dtype") else scale.dtype
     i = indices("i", x.rank)
     element = f"f32(x{_at(i)})" if x.dtype.is_float else f"i64(x{_at(i)})"
     if n.has(2) and not x.dtype.is_float:
         element = f"({element} - i64({_spread(n, 'z', x, n.x(2))}))"
     made = n.formula(f"y{_at(i, x.shape)} = f32({element})*f32({_spread(n, 's', x, scale)})", x=x, s=scale,
-                     **({"z": n.x(2)} if n.has(2) and not x.dtype.is_float else {}))
+                     **({"z": _whole(n, n.x(2))} if n.has(2) and not x.dtype.is_float else {}))
     return convert(n, made, kind.name)
 
 

@@ -79,7 +79,8 @@ def _gru(c: _Cell, values: dict[str, Value]) -> str:
              f"r[b, h in {size}] = {c.act(0, f'z[b, h + {size}]')}"]
     if c.n.attr("linear_before_reset", 0):
         bias = f" + B[{d}, h + {5 * size}]" if "B" in values else ""
-        lines.append(f"n[b, h in {size}] = P[t[0], b, h + {2 * size}] + r[b, h]*(sum[k](H[b, k]*R[{d}, h + {2 * size}, k]){bias})")
+        product = f"sum[k](H[b, k]*R[{d}, h + {2 * size}, k]){bias}"
+        lines.append(f"n[b, h in {size}] = P[t[0], b, h + {2 * size}] + r[b, h]*({product})")
     else:
         lines += [f"rh[b, h in {size}] = r[b, h]*H[b, h]",
                   f"n[b, h in {size}] = P[t[0], b, h + {2 * size}] + sum[k](rh[b, k]*R[{d}, h + {2 * size}, k])"]
@@ -111,8 +112,8 @@ def recurrent(n: Node) -> tuple[Item, ...]:
         outputs.append(n.call("transpose", whole, axes=(2, 0, 1, 3)) if batchwise else whole)
     else:
         outputs.append(None)
-    for k in range(1, 3 if n.op == "LSTM" else 2):
-        ends = concatenated(n, [reshaped(n, run[k], (1, *run[k].shape)) for run in runs], 0)
+    for last in ([run[1] for run in runs], [run[2] for run in runs])[:2 if n.op == "LSTM" else 1]:
+        ends = concatenated(n, [reshaped(n, v, (1, *v.shape)) for v in last], 0)
         outputs.append(n.call("transpose", ends, axes=(1, 0, 2)) if batchwise else ends)
     return tuple(outputs)
 

@@ -1,0 +1,24 @@
+"""What an operator is called when nobody named it, and the line that stands for its formula in lists."""
+
+from __future__ import annotations
+
+import re
+
+NAME_LENGTH = 60
+DECLARATION = re.compile(r"[^\W\d]\w*\s*:")
+
+
+def headline(source: str) -> str:
+    """The last statement that computes something, on one line; "" for an empty text."""
+    lines = [re.sub(r"\s+", " ", line.partition("#")[0]).strip() for line in source.replace(";", "\n").splitlines()]
+    lines = [line for line in lines if line]
+    computed = [line for line in lines if not line.startswith("->") and not DECLARATION.match(line)]
+    return (computed or lines or [""])[-1]
+
+
+def derived_name(source: str) -> str:
+    """The comment that opens the text, else its headline, shortened."""
+    first = next((line.strip() for line in source.splitlines() if line.strip()), "")
+    name = first.lstrip("# ").strip() if first.startswith("#") else ""
+    name = name or headline(source) or "formula"
+    return name if len(name) <= NAME_LENGTH else f"{name[: NAME_LENGTH - 1].rstrip()}…"
