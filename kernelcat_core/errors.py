@@ -55,6 +55,7 @@ CODES: dict[str, str] = {
     "KC-I003": "a model is not valid",
     "KC-I004": "a model's operator is not mapped",
     "KC-I005": "an input of a model is missing or does not fit",
+    "KC-I006": "a TensorFlow model cannot be converted here",
     "KC-M001": "the kernel failed while running",
     "KC-M002": "the kernel ran past its time limit",
     "KC-M003": "the kernel changed its inputs",

@@ -32,7 +32,7 @@ def milliseconds(value: float | None, like: float | None = None) -> str:
 
 def show(shown: Report, stage: str) -> str:
     """One stage; per target under a heading when there are several."""
-    if stage in ("graph", "onnx"):
+    if stage in ("formula", "graph", "onnx"):
         return str(shown[stage]).rstrip()
     parts = []
     for t in shown["targets"]:

@@ -14,6 +14,7 @@ from kernelcat_core.api.facade import (
     tune,
 )
 from kernelcat_core.api.kernel import Kernel, kernel
+from kernelcat_core.api.models import Model, load
 from kernelcat_core.api.operator import BoundOperator, RegisteredOperator, register_op
 from kernelcat_core.api.torch import compile
 
@@ -23,13 +24,16 @@ __all__ = [
     "Kernel",
     "KernelBuilder",
     "KernelProfiler",
+    "Model",
     "RegisteredOperator",
     "build",
     "check",
     "compile",
     "conformance",
-    "gallery", "keep_tuned",
+    "gallery",
+    "keep_tuned",
     "kernel",
+    "load",
     "operators",
     "preview",
     "profile",

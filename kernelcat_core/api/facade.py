@@ -31,7 +31,7 @@ from kernelcat_core.schedule.knobs import Config
 from kernelcat_core.tuner.session import Trial
 
 Report = dict[str, Any]
-STAGES = ("graph", "tile", "onnx", "source")
+STAGES = ("formula", "graph", "tile", "onnx", "source")
 
 
 def preview(source: str, targets: Sequence[str], shapes: Mapping[str, str] | None = None,
@@ -48,7 +48,8 @@ def preview(source: str, targets: Sequence[str], shapes: Mapping[str, str] | Non
     shown = [_preview_target(a, t, (configs or {}).get(t, {}), stages) for t in targets]
     return {"ok": True, "digest": a.graph.digest, "inputs": [_tensor(t, a.workload) for t in a.graph.inputs],
             "outputs": [_tensor(a.graph.tensors[n], a.workload) for n in a.graph.outputs],
-            "graph": a.graph.text if "graph" in stages else "", "onnx": onnx, "targets": shown}
+            "formula": _written(a) if "formula" in stages else "", "graph": a.graph.text if "graph" in stages else "",
+            "onnx": onnx, "targets": shown}
 
 
 def _located(error: KernelcatError, source: str) -> KernelcatError:
@@ -62,6 +63,15 @@ def _onnx(a: hops.Analysis) -> str:
         return onnx_text(a.lowered)
     except KernelcatError as error:
         return f"# {error.message}\n"  # what ONNX cannot say, the targets may: it is a view, never a condition
+
+
+def _written(a: hops.Analysis) -> str:
+    from kernelcat_core.formula.writing import print_graph_formula
+
+    try:
+        return print_graph_formula(a.graph)
+    except KernelcatError as error:
+        return f"# {error.message}\n"
 
 
 def _tensor(t: Tensor, workload: Mapping[str, int]) -> Report:

@@ -9,19 +9,38 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Row:
-    """`torch(torch, functional)` returns a function on a dict of torch tensors, given the module and nn.functional."""
+    """`torch(torch, functional)` returns a function on a dict of torch tensors, given the module and nn.functional.
+
+    `needed` is the share of the operations as written that the result depends on.
+    """
 
     name: str
     formula: str
     shapes: Mapping[str, str]
     torch: Callable[[Any, Any], Callable[[dict[str, Any]], Any]]
     numpy: Callable[[Any], Callable[[dict[str, Any]], Any]] | None = None
+    needed: float = 1.0
 
 
 def _matmul(size: int) -> Row:
     shape = f"{size}x{size}:f32"
     return Row(f"matmul {size}", "C = A @ B", {"A": shape, "B": shape}, lambda t, F: lambda x: t.mm(x["A"], x["B"]),
                lambda np: lambda x: np.matmul(x["A"], x["B"]))
+
+
+def _attention(name: str, heads: int, queries: int, keys: int, features: int, causal: bool = False) -> Row:
+    held = f"{heads}x{keys}x{features}:f32"
+    formula = f"Y = attention(query, key, value{', causal=True' if causal else ''})"
+
+    def torch(t: Any, F: Any) -> Callable[[dict[str, Any]], Any]:
+        def call(x: dict[str, Any]) -> Any:  # its fused kernel takes four axes
+            q, k, v = (x[n].unsqueeze(0) for n in ("query", "key", "value"))
+            return F.scaled_dot_product_attention(q, k, v, is_causal=causal)[0]
+
+        return call
+
+    return Row(name, formula, {"query": f"{heads}x{queries}x{features}:f32", "key": held, "value": held}, torch,
+               needed=(keys + 1) / (2 * keys) if causal else 1.0)
 
 
 CPU = (
@@ -40,6 +59,13 @@ CPU = (
     Row("softmax 4096x1024", "Y = softmax(X, axis=-1)", {"X": "4096x1024:f32"}, lambda t, F: lambda x: F.softmax(x["X"], -1)),
     Row("log_softmax 4096x1024", "Y = log_softmax(X, axis=-1)", {"X": "4096x1024:f32"},
         lambda t, F: lambda x: F.log_softmax(x["X"], -1)),
+    Row("softmax of long rows 128x65536", "Y = softmax(X, axis=-1)", {"X": "128x65536:f32"},
+        lambda t, F: lambda x: F.softmax(x["X"], -1)),
+    Row("softmax of columns 4096x2048", "Y = softmax(X, axis=0)", {"X": "4096x2048:f32"},
+        lambda t, F: lambda x: F.softmax(x["X"], 0)),
+    _attention("attention 8x512x64", 8, 512, 512, 64),
+    _attention("attention 16x1024x64 causal", 16, 1024, 1024, 64, True),
+    _attention("attention of one query, 4096 keys", 8, 1, 4096, 64),
     Row("layer_norm 4096x1024", "Y = layer_norm(X, gamma, beta)", {"X": "4096x1024:f32", "gamma": "1024:f32", "beta": "1024:f32"},
         lambda t, F: lambda x: F.layer_norm(x["X"], (1024,), x["gamma"], x["beta"])),
     Row("rms_norm 4096x1024", "Y = rms_norm(X, gamma)", {"X": "4096x1024:f32", "gamma": "1024:f32"},

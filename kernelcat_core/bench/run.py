@@ -144,7 +144,9 @@ def _row(row: Row, runtimes: list[_Runtime], folder: Path) -> tuple[Report, Work
     for turn in range(_ROUNDS):
         for name in names[turn % max(1, len(names)):] + names[:turn % max(1, len(names))]:
             samples[name] += ready[name].ask({"sample": _BLOCK_S}).get("samples", [])
-    return _report(row, {n: s for n, s in samples.items() if s}, skipped), work(a.graph, a.workload)
+    written = work(a.graph, a.workload)
+    needed = replace(written, operations=int(written.operations * row.needed))
+    return _report(row, {n: s for n, s in samples.items() if s}, skipped), needed
 
 
 def _differs(ours: Path, theirs: Path) -> str:

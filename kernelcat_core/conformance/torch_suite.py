@@ -129,18 +129,12 @@ def _outcome(name: str, mode: str, dtype: str) -> Outcome:
             raise
         except Exception as error:
             failures.append((k, _text(error)))
+    if unmapped:  # it cannot pass: no kernel is compiled for the rest
+        return Outcome(name, mode, dtype, len(cases), len(failures), True, unmapped[0], sorted(failures)[:20])
     try:
         load_all([t.graph.plan for _, _, t in ready])
-    except KernelcatError as error:
-        load_one_by_one = str(error)[:300]
-        still = []
-        for k, case, t in ready:
-            try:
-                t.graph.plan.load()
-                still.append((k, case, t))
-            except KernelcatError as own:
-                failures.append((k, f"{own.code}: {own.message[:200] or load_one_by_one}"))
-        ready = still
+    except KernelcatError:  # one of them: found by loading each by itself
+        ready = [(k, case, t) for k, case, t in ready if not _refused(k, t, failures)]
     for k, case, t in ready:
         try:
             problem = torch_samples.difference(case, t)
@@ -150,8 +144,20 @@ def _outcome(name: str, mode: str, dtype: str) -> Outcome:
             problem = _text(error)
         if problem:
             failures.append((k, problem))
-    reason = unmapped[0] if unmapped else failures[0][1] if failures else ""
-    return Outcome(name, mode, dtype, len(cases), len(failures), bool(unmapped), reason, sorted(failures)[:20])
+    reason = failures[0][1] if failures else ""
+    return Outcome(name, mode, dtype, len(cases), len(failures), False, reason, sorted(failures)[:20])
+
+
+def _refused(place: int, t: torch_samples.Traced, failures: list[tuple[int, str]]) -> bool:
+    """Whether a sample's kernels cannot be made; says so in `failures`."""
+    from kernelcat_core.errors import KernelcatError
+
+    try:
+        t.graph.plan.load()
+    except KernelcatError as error:
+        failures.append((place, f"{error.code}: {error.message[:300]}"))
+        return True
+    return False
 
 
 def _text(error: BaseException) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kernelcat_core.dtypes import BF16, BOOL, DTYPES, F16, F32, I64, STORAGE_ONLY, DType
 from kernelcat_core.errors import KernelcatError, Span
-from kernelcat_core.formula import elementwise, functions, gradients, ordered, reducers
+from kernelcat_core.formula import elementwise, functions, gradients, hints, ordered, reducers
 from kernelcat_core.formula.context import EMPTY, Context, Index
 from kernelcat_core.formula.indexing import exact, guard, holds, index_expression
 from kernelcat_core.formula.operators.definition import REGISTRY
@@ -87,6 +87,8 @@ def _evaluate(node: Node, low: Lowering, c: Context) -> Value:
             return low.operator(Call("matmul", (node.left, node.right), (), node.span, node.span), c)
         case Binary():
             a, b = evaluate(node.left, low, c), evaluate(node.right, low, c)
+            if node.op == "^" and (strong(a).dtype.is_float or strong(b).dtype.is_float):
+                raise type_error("^ is the exclusive or of integers", node.span, "a power is written **, e.g. X**2")
             return elementwise.binary(node.op, a, b, low.sizes, low.place(node.span))
         case Compare():
             return _compare(node, low, c)
@@ -176,7 +178,8 @@ def _call(node: Call, low: Lowering, c: Context) -> Value:
         return low.operator(node, c)
     known = [*functions.FUNCTIONS, *REGISTRY, *DTYPES, *REDUCERS, "where", "first_true", "scan", "grad"]
     raise KernelcatError("KC-F004", f"unknown function or operator '{node.name}'", span=node.name_span,
-                         hint=closest(node.name, known) or f"write * between factors: {node.name}*(...)")
+                         hint=hints.unknown_function(node.name, closest(node.name, known, 0.78),
+                                                     {*low.scope.tensors, *low.scope.size_names}))
 
 
 def arguments(node: Call, arity: int) -> tuple[Node, ...]:
@@ -344,8 +347,17 @@ def _computed(node: Node, low: Lowering, c: Context) -> Expr:
         raise KernelcatError("KC-F014", "a subscript is a single integer, not a tensor", span=node.span,
                              hint="subscript the inner tensor too, e.g. T[I[i]]")
     if v.dtype.is_float or v.dtype == BOOL:
-        raise type_error(f"a subscript is an integer, not {v.dtype}", node.span, "cast it: i64(...)")
+        raise type_error(f"a subscript is an integer, not {v.dtype}", node.span, _integer_hint(node, low))
     return convert(v.expr, I64, False, node.span)
+
+
+def _integer_hint(node: Node, low: Lowering) -> str:
+    """An input that nobody declared is f32 by default: then its declaration is what is missing."""
+    base = node.base if isinstance(node, Subscript) else node
+    if isinstance(base, Name) and base.id in low.scope.inputs:
+        axes = ", ".join("NMKL"[: len(node.indices)]) if isinstance(node, Subscript) else ""
+        return f"declare it: {base.id}: i64" + (f"[{axes}]" if axes else "")
+    return "cast it: i64(...)"
 
 
 def _unproved(e: Expr, size: Expr, low: Lowering, c: Context) -> list[Expr]:

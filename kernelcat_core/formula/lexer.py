@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from kernelcat_core.errors import KernelcatError, Span
 from kernelcat_core.formula import limits
+from kernelcat_core.formula.hints import dotted
 
 KEYWORDS = frozenset({"and", "or", "not", "in"})
 _SIGNS = {"·": "*", "×": "*", "≤": "<=", "≥": ">=", "≠": "!=", "∧": "and", "∨": "or", "¬": "not", "−": "-"}
@@ -85,6 +86,8 @@ def tokenize(source: str) -> list[Token]:
 
 def _unexpected(source: str, position: int) -> KernelcatError:
     c = source[position]
+    if c == ".":
+        return dotted(source, position)
     span = Span(position, position + 1)
     if c in "\"'":
         return KernelcatError("KC-F001", "a string is not closed on its line", span=span, hint=f"add {c}")

@@ -19,7 +19,7 @@ from kernelcat_core.formula.collect import Collector
 from kernelcat_core.formula.context import EMPTY, Context, Index
 from kernelcat_core.formula.elementwise import binary
 from kernelcat_core.formula.evaluate import evaluate, fold, free_index, shared, stored
-from kernelcat_core.formula.hints import complete
+from kernelcat_core.formula.hints import complete, explained
 from kernelcat_core.formula.indexing import index_expression
 from kernelcat_core.formula.operators.definition import REGISTRY, Operator, Tensor
 from kernelcat_core.formula.parser import parse_cached
@@ -62,7 +62,7 @@ class Lowered:
         """Raise the located error of the first requirement that these sizes (all of them) break."""
         for r in self.requirements:
             if not r.holds(bindings):
-                raise complete(r.error(bindings), self.formula.source)
+                raise complete(explained(r.error(bindings), self.formula), self.formula.source)
 
 
 def lower(formula: Formula, shapes: Mapping[str, TensorSpec] | None = None) -> Lowered:
@@ -71,7 +71,7 @@ def lower(formula: Formula, shapes: Mapping[str, TensorSpec] | None = None) -> L
     try:
         return _Top(formula, shapes or {}).lowered()
     except KernelcatError as error:
-        raise complete(error, formula.source) from None
+        raise complete(explained(error, formula), formula.source) from None
 
 
 @dataclass

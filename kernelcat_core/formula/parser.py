@@ -189,6 +189,13 @@ class _Parser:
         token = self.tokens[at]
         return at if token.kind == "op" and token.text in ("=", "+=") else None
 
+    def target_before(self, token: Token) -> bool:
+        """Whether the name just read begins an assignment, so that what stood before it was meant as a label."""
+        self.at -= 1
+        assigned = self.token is token and self.target_end() is not None
+        self.at += 1
+        return assigned or self.sees("(")
+
     def left_subscripts(self) -> tuple[Binder, ...]:
         self.expect("[")
         found: list[Binder] = []
@@ -218,6 +225,9 @@ class _Parser:
         last = name.span
         if self.token.kind == "name":
             token = self.advance()
+            if token.text not in DTYPES and self.target_before(token):
+                raise KernelcatError("KC-F018", f"a statement has no label: '{name.id}:'", span=name.span,
+                                     hint=f"leave it out, or make it a comment: # {name.id}")
             if token.text not in DTYPES:
                 raise KernelcatError("KC-F018", f"unknown element type '{token.text}'", span=token.span,
                                      hint="types are " + " ".join(DTYPES))

@@ -42,7 +42,7 @@ def _arithmetic(name: str, body: Expr, over: tuple[Axis, ...], wanted: DType | N
         elif kind.is_float and wanted.is_float:
             reduced = wanted
             kind = wanted if wanted.bits > kind.bits else kind
-    element = widen(body, kind) if body.dtype in (F16, BF16) else cast(body, kind)
+    element = widen(body, kind) if body.dtype in (F16, BF16) else _counted_in(body, kind)
     m = monoid("sum" if name == "mean" else name, kind)
     state: Expr = Var("s0", kind)
     if name == "mean":
@@ -52,6 +52,17 @@ def _arithmetic(name: str, body: Expr, over: tuple[Axis, ...], wanted: DType | N
         state = op("div", cast(state, mean_type), _as_float(count))
     finish = cast(state, reduced)
     return Reduction(m, (element,), None if finish == Var("s0", kind) else finish)
+
+
+_EXACT = frozenset({"add", "sub", "mul", "neg"})
+
+
+def _counted_in(body: Expr, kind: DType) -> Expr:
+    """`body` converted to the accumulator's type; sums and products of narrow integers are formed in it, so that they do
+    not wrap before they are added up (i8*i8 does not fit i8)."""
+    if isinstance(body, Op) and body.name in _EXACT and body.dtype.is_integer and kind.is_integer and kind.bits > body.dtype.bits:
+        return op(body.name, *(_counted_in(a, kind) for a in body.args))
+    return cast(body, kind)
 
 
 def _as_float(e: Expr) -> Expr:

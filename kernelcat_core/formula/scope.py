@@ -47,9 +47,9 @@ def walk(node: Node) -> Iterator[Node]:
         stack.extend(reversed(parts(n)))
 
 
-def closest(name: str, known: Iterable[str]) -> str:
+def closest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
     """ "did you mean 'x'?" or nothing."""
-    found = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
+    found = difflib.get_close_matches(name, list(known), n=1, cutoff=cutoff)
     return f"did you mean '{found[0]}'?" if found else ""
 
 

@@ -88,7 +88,7 @@ class Trace:
         array, code = coded(np.asarray(array) if dtype is None else np.asarray(array).astype(dtype.numpy))
         return Value(element_type(array.dtype), array.shape, "", array, code)
 
-    def data(self, array: Any) -> Value:
+    def stored(self, array: Any) -> Value:
         """Contents that the host knows but that kernels read from memory: a count of turns, so that all turns are one kernel."""
         value = self.constant(array)
         return replace(value, name=self._read(value))

@@ -88,8 +88,10 @@ def compare(
             rounded = np.asarray(expected64.astype(tensor.dtype.numpy), np.float64)
             expected64 = np.where(np.isinf(rounded), rounded, np.asarray(expected64, np.float64))
         limit = _limit(expected64, declared, bound, tensor)
-        unstable = ~_agree(declared, expected64, limit) | np.isinf(limit)
-        right = _agree(actual, expected64, limit) | _agree(actual, declared, limit)
+        unstable = np.array(~_agree(declared, expected64, limit) | np.isinf(limit))
+        right = np.array(_agree(actual, expected64, limit) | _agree(actual, declared, limit))
+        if tensor.dtype.kind == "b":  # a bool is a byte that holds 0 or 1; NumPy would take any other for True
+            right &= np.ascontiguousarray(actual).view(np.uint8).reshape(actual.shape) <= 1
         if accepted is not None:
             right |= accepted
             unstable[...] = False

@@ -53,6 +53,14 @@ def _special(rng: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> 
     return np.where(rng.random(shape) < 1 / 16, values, drawn)
 
 
+def _nan(rng: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
+    """Normal with one NaN, so that a reduction to a scalar meets it."""
+    drawn = rng.standard_normal(shape)
+    if drawn.size:
+        drawn.reshape(-1)[rng.integers(0, drawn.size)] = np.nan
+    return drawn
+
+
 DISTRIBUTIONS: dict[str, Draw] = {
     "normal": _normal,
     "large": _large,
@@ -61,6 +69,7 @@ DISTRIBUTIONS: dict[str, Draw] = {
     "ties": _ties,
     "zeros": _zeros,
     "special": _special,
+    "nan": _nan,
 }
 
 _POSITIVE = frozenset({"log", "log2", "log10", "sqrt", "rsqrt"})
@@ -74,7 +83,7 @@ def distributions_of(graph: Graph) -> tuple[str, ...]:
         isinstance(n, Op) and n.name == "cast" and n.dtype.is_integer and n.args[0].dtype.is_float
         for n in _nodes(graph)
     )
-    return tuple(name for name in DISTRIBUTIONS if not (whole and name in ("large", "special")))
+    return tuple(name for name in DISTRIBUTIONS if not (whole and name in ("large", "special", "nan")))
 
 
 def make_inputs(

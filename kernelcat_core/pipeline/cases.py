@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from kernelcat_core.errors import KernelcatError
+from kernelcat_core.ir.expr import evaluate
+from kernelcat_core.ir.graph import inner_axes
 from kernelcat_core.numerics.compare import Oracle
 from kernelcat_core.numerics.distributions import distributions_of, make_inputs
 from kernelcat_core.pipeline.hops import Analysis, shape_of
@@ -63,14 +67,31 @@ def cases(a: Analysis, seeds: int) -> Iterator[Case]:
     for k, sizes in enumerate(sets[1:]):
         yield _case(a, sizes, seeds + k, kinds[0])
     if seeds > 1:
-        for k, kind in enumerate(kinds[seeds:]):
-            yield _case(a, sets[-1] if 0 not in sets[-1].values() else sets[0], 100 + k, kind)
+        small = next((s for s in sets[1:] if min(s.values(), default=0) > 1), sets[0])
+        for k, kind in enumerate(kinds[seeds:]):  # ties and NaN need company: never at size 1
+            yield _case(a, small, 100 + k, kind)
 
 
 def _case(a: Analysis, sizes: Mapping[str, int], seed: int, kind: str) -> Case:
+    require_feasible(a, sizes)
     inputs = make_inputs(a.graph, sizes, seed, kind)
     label = ", ".join(f"{k}={v}" for k, v in sizes.items())
     return Case(f"{kind} seed {seed} at {label or 'fixed sizes'}", sizes, Oracle(a.graph, inputs, sizes))
+
+
+_MOST_POINTS = 1 << 38
+
+
+def require_feasible(a: Analysis, sizes: Mapping[str, int]) -> None:
+    """Raises KC-F020 where the oracle would not fit this machine's memory, or take many minutes."""
+    count = sum(math.prod(shape_of(t, sizes)) for t in a.graph.tensors.values())
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if 24 * count > memory // 2:  # in f64, at the declared type, and its error bound
+        raise KernelcatError("KC-F020", f"a comparison at these shapes takes about {24 * count >> 30} GiB",
+                             hint="give a smaller --shape; sizes are run-time arguments of the kernel")
+    points = sum(math.prod(evaluate(x.size, sizes) for x in (*n.axes, *inner_axes(n))) for n in a.graph.nodes)
+    if points > _MOST_POINTS:
+        raise KernelcatError("KC-F020", f"a comparison at these shapes walks {points:.1e} points", hint="give a smaller --shape")
 
 
 def require_workload(a: Analysis) -> Mapping[str, int]:

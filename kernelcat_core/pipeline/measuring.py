@@ -10,7 +10,7 @@ import numpy as np
 
 from kernelcat_core.errors import Failure
 from kernelcat_core.ir.expr import Op, evaluate, walk
-from kernelcat_core.ir.graph import Compute, Graph
+from kernelcat_core.ir.graph import Graph, Scatter, Select, inner_axes
 from kernelcat_core.numerics.compare import Oracle, worst
 from kernelcat_core.numerics.distributions import make_inputs
 from kernelcat_core.pipeline import hops
@@ -28,15 +28,17 @@ def work(graph: Graph, sizes: Mapping[str, int]) -> Work:
 
 
 def operations(graph: Graph, sizes: Mapping[str, int]) -> int:
-    """Floating-point operations of every primitive: those of its element, plus one a reduced point."""
+    """Floating-point operations of every primitive: those of its element, plus one a folded point. Comparisons of orders do
+    not count."""
     total = 0
     for node in graph.nodes:
-        if not isinstance(node, Compute):
+        if isinstance(node, Select):
             continue
         points = 1
-        for axis in (*node.axes, *node.reduce_axes):
+        for axis in node.updates if isinstance(node, Scatter) else (*node.axes, *inner_axes(node)):
             points *= max(0, evaluate(axis.size, sizes))
-        each = sum(1 for e in node.element for n in walk(e) if isinstance(n, Op) and n.dtype.is_float and n.name != "cast")
+        elements = (node.value,) if isinstance(node, Scatter) else node.element
+        each = sum(1 for e in elements for n in walk(e) if isinstance(n, Op) and n.dtype.is_float and n.name != "cast")
         total += points * (each + (node.monoid is not None and node.monoid.state[0].is_float))
     return total
 

@@ -10,7 +10,7 @@ import ctypes
 import mmap
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 PAGE = mmap.PAGESIZE
@@ -47,7 +47,13 @@ def run(request: dict[str, Any], arena_fd: int, library_fd: int) -> dict[str, An
     start = _address(arena)
     call = entry_call(library, request["entry"], [start + offset for offset in request["offsets"]], request["sizes"])
     call()
-    samples, calls = timed(call, request["warmup"], request["repeats"], request["minimum_sample_s"],
+    outputs = [(start + offset, nbytes, byte) for offset, nbytes, byte in request["outputs"]]
+
+    def forget() -> None:
+        for address, nbytes, byte in outputs:
+            ctypes.memset(address, byte, nbytes)
+
+    samples, calls = timed(call, forget, request["warmup"], request["repeats"], request["minimum_sample_s"],
                            request["budget_s"])
     if arena is not shared:
         ctypes.memmove(base, start, size)
@@ -97,10 +103,11 @@ def last_error(library: ctypes.CDLL) -> str:
     return text.decode("utf-8", "replace") if text else ""
 
 
-def timed(call: entry_call, warmup: int, repeats: int, minimum_sample_s: float,
+def timed(call: entry_call, forget: Callable[[], None], warmup: int, repeats: int, minimum_sample_s: float,
           budget_s: float) -> tuple[list[float], int]:
     """Seconds per call of each sample, and how many calls a sample holds so that it lasts `minimum_sample_s`.
 
+    `forget` poisons the outputs before every sample, so that what is compared afterwards was computed while timed.
     Stops early, with at least one sample, when `budget_s` seconds are spent.
     """
     if repeats == 0:
@@ -116,6 +123,7 @@ def timed(call: entry_call, warmup: int, repeats: int, minimum_sample_s: float,
     calls = max(1, min(100_000, round(minimum_sample_s / max(shortest, 1e-7))))
     samples: list[float] = []
     for _ in range(repeats):
+        forget()
         before = time.perf_counter()
         for _ in range(calls):
             call()

@@ -34,7 +34,10 @@ from kernelcat_core.runtime import client
 
 PAGE = mmap.PAGESIZE
 ALIGNMENT = 64
-POISON = 0xA5
+POISON = 0xFF
+"""Around tensors and in outputs before a run: NaN as a float of any width, and no bool."""
+INTEGER_POISON = 0xA5
+"""In integer outputs, where all ones would be a likely value."""
 TOOL_CACHE = "toolcache"
 _MIB = 1 << 20
 _OUTSIDE = "it touched memory outside its tensors"
@@ -175,6 +178,8 @@ def run_kernel(job: KernelJob, *, should_stop: Callable[[], bool] | None = None)
             image = np.frombuffer(arena, dtype=np.uint8)
             try:
                 image.fill(POISON)
+                for offset, nbytes, byte in _unwritten(job, layout):
+                    image[offset:offset + nbytes] = byte
                 for array, offset in zip(inputs, layout.offsets, strict=False):
                     image[offset:offset + array.nbytes] = array.reshape(-1).view(np.uint8)
                 answer = client.run(_kernel_request(job, layout), [arena_fd, library_fd], should_stop=should_stop)
@@ -184,6 +189,13 @@ def run_kernel(job: KernelJob, *, should_stop: Callable[[], bool] | None = None)
     finally:
         os.close(arena_fd)
         os.close(library_fd)
+
+
+def _unwritten(job: KernelJob, layout: _Layout) -> list[tuple[int, int, int]]:
+    """(offset, bytes, value of each byte) of the outputs before a run."""
+    places = layout.offsets[len(job.inputs):]
+    return [(offset, spec.nbytes, INTEGER_POISON if np.dtype(spec.dtype).kind in "iu" else POISON)
+            for spec, offset in zip(job.outputs, places, strict=True)]
 
 
 def _seal(fd: int) -> None:
@@ -200,7 +212,7 @@ def _kernel_request(job: KernelJob, layout: _Layout) -> dict[str, Any]:
                    **dict(job.environment)}
     return {"kind": "kernel", "entry": job.entry, "sizes": list(job.sizes), "offsets": list(layout.offsets),
             "arena_bytes": layout.arena_bytes, "guard_pages": list(layout.guard_pages), "threads": job.threads,
-            "repeats": job.repeats, "warmup": job.warmup, "minimum_sample_s": job.minimum_sample_s,
+            "outputs": _unwritten(job, layout), "repeats": job.repeats, "warmup": job.warmup, "minimum_sample_s": job.minimum_sample_s,
             "budget_s": job.budget_s, "timeout_s": job.timeout_s, "limits": limits, "environment": environment,
             "cwd": "/", "readable": [], "writable": [], "uid": client.fresh_uid(), "output_bytes": _MIB}
 

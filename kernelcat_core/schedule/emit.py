@@ -104,6 +104,10 @@ class Emitter:
         """
         return widen(self._resolve(self.place(substitute(flatten(e, self.tensors), names), merges, last), lanes))
 
+    def forget(self) -> None:
+        """Make loads of the block at hand anew from here on: what is near is read twice cheaper than it is kept in a tile."""
+        self.blocks[-1].memo.clear()
+
     def place(self, e: Expr, merges: tuple[Merge, ...], last: Mapping[str, Expr]) -> Expr:
         """An expression over canonical axes, rewritten over merged axes and then over blocks and lanes."""
         for m in merges:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 
 from kernelcat_core.ir.expr import (
     ONE,
@@ -22,7 +23,7 @@ from kernelcat_core.ir.expr import (
     variables,
     walk,
 )
-from kernelcat_core.ir.graph import Compute, Graph, Primitive, Select, expressions, map_expressions, reads
+from kernelcat_core.ir.graph import Compute, Graph, Primitive, Select, expressions, map_expressions, reads, values
 from kernelcat_core.schedule.affine import linear
 from kernelcat_core.schedule.simplify import recombined
 
@@ -67,7 +68,7 @@ def inline(graph: Graph) -> Graph:
         if not isinstance(node, Compute) or node.monoid is not None or node.output.name in graph.outputs:
             continue
         consumers = sorted(users.get(node.output.name, ()))
-        if consumers and _saves_memory(node, [nodes[k] for k in consumers]) and all(
+        if consumers and _stays_short(node, [nodes[k] for k in consumers]) and _saves_memory(node, [nodes[k] for k in consumers]) and all(
                 _worth(node, nodes[k], graph) for k in consumers):
             for k in consumers:
                 nodes[k] = map_expressions(nodes[k], partial(_expanded, producer=node))
@@ -77,6 +78,16 @@ def inline(graph: Graph) -> Graph:
             for name in reads(node):
                 users[name].discard(place)
     return replace(graph, nodes=tuple(nodes.values()))
+
+
+_LONGEST = 400
+"""Nodes of an expression that a consumer may grow to: x = x*x, repeated, doubles the text each time."""
+
+
+def _stays_short(producer: Compute, consumers: list[Primitive]) -> bool:
+    own = sum(1 for _ in islice(walk(producer.value), _LONGEST))
+    return all(own * len(_loads_of(c, producer.output.name)) + sum(1 for e in values(c) for _ in islice(walk(e), _LONGEST))
+               <= max(_LONGEST, 2 * own) for c in consumers)
 
 
 def _saves_memory(producer: Compute, consumers: list[Primitive]) -> bool:

@@ -79,7 +79,7 @@ def _knobs(kernel: Kernel, graph: Graph, target: Target) -> tuple[Knob, ...]:
         if target.model == "vector" and kernel.kernel_class in ("row", "column") and _has_chain(kernel, graph):
             own = (*own, _ONLINE)
             if kernel.kernel_class == "column":
-                own = (replace(own[0], default=256), *own[1:])
+                own = (replace(own[0], default=512), *own[1:])
         if whole.applies(kernel):
             own = (*own, _PARTS[target.model])
         if _is_order(kernel):

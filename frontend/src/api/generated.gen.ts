@@ -312,9 +312,11 @@ export interface OperatorChanged {
   type: "operator_changed";
 }
 
+/** Without a name the operator is called after its formula. */
 export interface OperatorCreate {
+  configs?: Record<string, Record<string, unknown>>;
   message?: string;
-  name: string;
+  name?: string;
   shapes?: Record<string, string>;
   source: string;
 }
@@ -490,14 +492,16 @@ export interface Unsubscribe {
 /** `base_number` is the version the editor started from; if a newer one exists the save is refused (KC-W006). */
 export interface VersionCreate {
   base_number?: number | null;
+  configs?: Record<string, Record<string, unknown>>;
   message?: string;
   shapes?: Record<string, string>;
   source: string;
 }
 
-/** An immutable version: number counts from 1, digest is the sha256 of source and shapes. */
+/** An immutable version: number counts from 1, digest is the sha256 of source, shapes and configs. */
 export interface VersionDetail {
   author: string;
+  configs: Record<string, Record<string, unknown>>;
   created_at: string;
   digest: string;
   message: string;

@@ -1,22 +1,24 @@
 import { useMemo } from "preact/hooks";
 import type { Trial } from "../api/generated.gen";
 import { t } from "../i18n";
+import type { ChartScale } from "../operator/layout";
 import { themeChanges } from "../ui/theme";
 import { chartLook } from "./look";
 import { Plot } from "./plot";
-import { trialsCsv, trialsFigure } from "./trials-figure";
+import { flattened, trialsCsv, trialsFigure } from "./trials-figure";
 
 interface TrialsChartProps {
   trials: readonly Trial[];
   target: string;
   expected: number;
   name: string;
-  logScale: boolean;
-  onLogScale: (on: boolean) => void;
+  scale: ChartScale;
+  onScale: (scale: ChartScale) => void;
 }
 
-export function TrialsChart({ trials, target, expected, name, logScale, onLogScale }: TrialsChartProps) {
+export function TrialsChart({ trials, target, expected, name, scale, onScale }: TrialsChartProps) {
   const theme = themeChanges.value;
+  const logScale = scale === "auto" ? flattened(trials) : scale === "log";
   const figure = useMemo(
     () =>
       trialsFigure(trials, expected, logScale, chartLook(target), {
@@ -36,7 +38,7 @@ export function TrialsChart({ trials, target, expected, name, logScale, onLogSca
         <input
           type="checkbox"
           checked={logScale}
-          onChange={(event) => onLogScale(event.currentTarget.checked)}
+          onChange={(event) => onScale(event.currentTarget.checked ? "log" : "linear")}
         />
         {t("chart.log")}
       </label>

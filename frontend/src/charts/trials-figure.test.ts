@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Trial } from "../api/generated.gen";
 import { MANY } from "./load";
 import type { ChartLook } from "./look";
-import { bestSoFar, type FigureWords, trialsCsv, trialsFigure } from "./trials-figure";
+import { bestSoFar, type FigureWords, flattened, trialsCsv, trialsFigure } from "./trials-figure";
 
 const look: ChartLook = {
   paper: "#fff",
@@ -107,4 +107,11 @@ test("the time axis takes the unit that fits and scales everything on it alike",
   expect(named(traces, "best")?.y[0]).toBeCloseTo(5);
   expect(named(traces, "predicted")?.y[0]).toBeCloseTo(4);
   expect(figureOf([trial(0)]).layout.yaxis?.title).toMatchObject({ text: "time (ms)" });
+});
+
+test("one slow trial makes the axis logarithmic, ordinary spread does not", () => {
+  const times = (...values: number[]) => values.map((median_ms, index) => trial(index, { median_ms }));
+  expect(flattened(times(1, 1.2, 0.9, 44))).toBe(true);
+  expect(flattened(times(1, 1.2, 0.9, 2))).toBe(false);
+  expect(flattened([...times(1, 1), failed(2)])).toBe(false);
 });

@@ -31,6 +31,15 @@ export function bestSoFar(trials: readonly Trial[]): { x: number[]; y: number[] 
   return { x, y };
 }
 
+const FLATTENS = 5;
+
+/** Whether the slowest trial takes so much longer than most that a linear axis would press them flat. */
+export function flattened(trials: readonly Trial[]): boolean {
+  const times = trials.flatMap((trial) => trial.median_ms ?? []).sort((a, b) => a - b);
+  const middle = times[Math.floor(times.length / 2)];
+  return times.length > 2 && middle !== undefined && (times.at(-1) ?? 0) > FLATTENS * middle;
+}
+
 /** A Config broken into lines that a hover label can hold. */
 function configLines(config: Record<string, unknown>): string {
   const words = configLine(config).split(" ");

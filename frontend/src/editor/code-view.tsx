@@ -1,12 +1,20 @@
 /** A read-only listing with highlighting, search and line numbers; keeps its place when the text changes. */
 import { cpp } from "@codemirror/lang-cpp";
-import { bracketMatching, type LanguageSupport } from "@codemirror/language";
+import {
+  bracketMatching,
+  codeFolding,
+  foldEffect,
+  type LanguageSupport,
+  unfoldAll,
+} from "@codemirror/language";
 import { highlightSelectionMatches, search, searchKeymap } from "@codemirror/search";
 import { EditorState } from "@codemirror/state";
 import { EditorView, keymap, lineNumbers } from "@codemirror/view";
 import { useEffect, useRef } from "preact/hooks";
+import { t } from "../i18n";
 import { change } from "./change";
 import { formula } from "./formula";
+import { kernelStart } from "./kernel-start";
 import { listing } from "./listing";
 import { look } from "./look";
 import { styleNonce } from "./nonce";
@@ -19,23 +27,42 @@ interface CodeViewProps {
   text: string;
   language: CodeLanguage;
   label: string;
-  /** The function to open at: what stands above it (includes, helpers) is read less often. */
-  start?: string;
+  /** Folds what stands above the kernel (includes, helpers) into one line; a click opens it. */
+  foldHelpers?: boolean;
 }
 
-/** Where the definition of `name` begins (device code before host code): the last unindented line that has it. */
-function definitionOf(text: string, name: string): number {
-  const device = text.search(/^(extern "C" )?__global__/m);
-  if (device >= 0) return device;
-  const pattern = new RegExp(`^\\w.*${name}\\w*\\s*\\(`, "gm");
-  let at = 0;
-  for (const found of text.matchAll(pattern)) at = found.index;
-  return at;
+/** Fewer lines than this are not worth a fold. */
+const WORTH_FOLDING = 4;
+
+/** The lines between the first one and the kernel, and where their count is shown. */
+const helperFold = codeFolding({
+  preparePlaceholder: (state, range) =>
+    state.doc.lineAt(range.to).number - state.doc.lineAt(range.from).number,
+  placeholderDOM: (_view, onclick, count: number) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "kc-fold";
+    button.textContent = t("code.helpers", { count });
+    button.title = t("code.helpers_open");
+    button.onclick = onclick;
+    return button;
+  },
+});
+
+function foldAbove(view: EditorView): void {
+  const { doc } = view.state;
+  const from = doc.line(1).to;
+  const to = doc.lineAt(kernelStart(doc.toString())).from - 1;
+  if (to <= from || doc.lineAt(to).number <= WORTH_FOLDING) return;
+  unfoldAll(view);
+  view.dispatch({ effects: foldEffect.of({ from, to }) });
 }
 
-export function CodeView({ text, language, label, start }: CodeViewProps) {
+export function CodeView({ text, language, label, foldHelpers = false }: CodeViewProps) {
   const place = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView | null>(null);
+  /** Once a reader opened the helpers they stay open. */
+  const opened = useRef(false);
 
   useEffect(() => {
     if (!place.current) return;
@@ -54,14 +81,22 @@ export function CodeView({ text, language, label, start }: CodeViewProps) {
           search({ top: true }),
           keymap.of(searchKeymap),
           languages[language](),
+          foldHelpers ? helperFold : [],
           look,
         ],
       }),
     });
     view.current = made;
-    const at = start ? definitionOf(text, start) : 0;
-    if (at > 0) made.dispatch({ effects: EditorView.scrollIntoView(at, { y: "start" }) });
-    return () => made.destroy();
+    const host = place.current;
+    const onOpen = (event: Event) => {
+      if ((event.target as HTMLElement).classList.contains("kc-fold")) opened.current = true;
+    };
+    host.addEventListener("click", onOpen, { capture: true });
+    if (foldHelpers) foldAbove(made);
+    return () => {
+      host.removeEventListener("click", onOpen, { capture: true });
+      made.destroy();
+    };
     // The text is brought in by the effect below; a new language or label makes a new view.
   }, [language, label]);
 
@@ -69,7 +104,9 @@ export function CodeView({ text, language, label, start }: CodeViewProps) {
     const held = view.current;
     if (!held) return;
     const difference = change(held.state.doc.toString(), text);
-    if (difference) held.dispatch({ changes: difference });
+    if (!difference) return;
+    held.dispatch({ changes: difference });
+    if (foldHelpers && !opened.current) foldAbove(held);
   }, [text]);
 
   return <div class="kc-code" ref={place} />;

@@ -10,7 +10,7 @@ import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirro
 import { bracketMatching, indentUnit } from "@codemirror/language";
 import { lintGutter, lintKeymap, setDiagnostics } from "@codemirror/lint";
 import { highlightSelectionMatches, search, searchKeymap } from "@codemirror/search";
-import { EditorState } from "@codemirror/state";
+import { EditorState, Prec } from "@codemirror/state";
 import {
   drawSelection,
   EditorView,
@@ -43,6 +43,9 @@ interface FormulaEditorProps {
   handle: (handle: EditorHandle) => void;
 }
 
+/** How long after Escape the Tab key moves the focus instead of indenting. */
+const LEAVE_MS = 5000;
+
 export function FormulaEditor({ text, error, operators, onChange, handle }: FormulaEditorProps) {
   const place = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView | null>(null);
@@ -57,7 +60,20 @@ export function FormulaEditor({ text, error, operators, onChange, handle }: Form
         doc: text,
         extensions: [
           styleNonce(),
-          EditorView.contentAttributes.of({ "aria-label": t("editor.label"), spellcheck: "false" }),
+          EditorView.contentAttributes.of({
+            "aria-label": t("editor.label"),
+            "aria-description": t("editor.leave"),
+            spellcheck: "false",
+          }),
+          // Tab indents, so Escape lets the next one leave.
+          Prec.highest(
+            EditorView.domEventHandlers({
+              keydown: (event, held) => {
+                if (event.key === "Escape") held.setTabFocusMode(LEAVE_MS);
+                return false;
+              },
+            }),
+          ),
           lineNumbers(),
           lintGutter(),
           history(),
@@ -70,7 +86,7 @@ export function FormulaEditor({ text, error, operators, onChange, handle }: Form
           search({ top: true }),
           indentUnit.of("  "),
           autocompletion({ override: [completeFormula(operators)], icons: false }),
-          placeholder("Y[i,j] = exp(X[i,j]) / sum[k](exp(X[i,k]))"),
+          placeholder(t("editor.placeholder")),
           EditorView.lineWrapping,
           keymap.of([
             { key: "Tab", run: acceptCompletion },

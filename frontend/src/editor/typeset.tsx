@@ -10,7 +10,7 @@ const sign = (text: string, attributes: object = {}): ComponentChild => m("mo", 
 const row = (...children: ComponentChildren[]): ComponentChild => m("mrow", children);
 
 const SIGNS: Record<string, string> = {
-  "*": "\u2009",
+  "*": "·",
   "·": "·",
   "<=": "≤",
   ">=": "≥",
@@ -89,8 +89,7 @@ function binary(operator: string, left: Term, right: Term): ComponentChild {
   if (operator === "/") return m("mfrac", [set(inner(left)), set(inner(right))]);
   if (operator === "//") return fenced("⌊", m("mfrac", [set(inner(left)), set(inner(right))]), "⌋");
   if (operator === "**") return m("msup", [set(left), set(inner(right))]);
-  const mark = operator === "*" && right.kind === "number" ? "·" : (SIGNS[operator] ?? operator);
-  return row(set(left), sign(mark), set(right));
+  return row(set(left), sign(SIGNS[operator] ?? operator), set(right));
 }
 
 function line(statement: Statement): ComponentChild {
@@ -121,9 +120,15 @@ function line(statement: Statement): ComponentChild {
 
 export function Typeset({ source, label }: { source: string; label: string }) {
   const statements = useMemo(() => readFormula(source), [source]);
+  if (!statements || statements.length === 0) return null;
+  const declared = statements.filter((statement) => statement.kind === "declaration");
+  const computed = statements.filter((statement) => statement.kind !== "declaration");
+  const math = (statement: Statement, place: number) =>
+    h("math", { key: place, display: "block" }, line(statement));
   return (
     <figure class="kc-typeset" aria-label={label}>
-      {statements?.map((statement, place) => h("math", { key: place, display: "block" }, line(statement)))}
+      {declared.length > 0 && <div class="is-declared">{declared.map(math)}</div>}
+      {computed.map(math)}
     </figure>
   );
 }

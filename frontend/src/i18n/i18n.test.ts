@@ -23,7 +23,7 @@ test("every key is used somewhere", () => {
     .map((path) => readFileSync(root + path, "utf8"))
     .join("\n");
   const built =
-    /^(fact\.\w+(\.means)?|job\.(state\.)?(build|check|profile|tune|queued|running|succeeded|failed|cancelled)|hosts\.online\.\w+|action\.(build|check|profile|tune)|theme\.\w+|pane\.(graph|tile|onnx|config)|drawer\.(summary|log|trials)|status\.(wrong|stale|fresh))$/;
+    /^(fact\.\w+(\.means)?|job\.(state\.)?(build|check|profile|tune|queued|running|succeeded|failed|cancelled)|hosts\.online\.\w+|action\.(build|check|profile|tune)|theme\.\w+|pane\.(graph|tile|onnx|config)|drawer\.(summary|log|trials)|status\.(wrong|stale|fresh|blank))$/;
   const unused = Object.keys(en).filter((key) => !built.test(key) && !code.includes(`"${key}"`));
   expect(unused).toEqual([]);
 });

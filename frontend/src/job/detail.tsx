@@ -6,20 +6,20 @@ import { isOver } from "../api/names";
 import { TrialsChart } from "../charts/trials-chart";
 import { CodeView } from "../editor/code-view";
 import { t } from "../i18n";
-import type { DrawerTab } from "../operator/layout";
+import type { ChartScale, DrawerTab } from "../operator/layout";
 import { Icon, IconButton } from "../ui/icons";
 import { warnAbout } from "../ui/notices";
 import { CopyButton, download } from "../ui/take";
 import { Log } from "./log";
-import { bestTrial, OutcomeTable } from "./outcome";
+import { bestConfig, OutcomeTable } from "./outcome";
 import { ProgressBar, progressWords, QueueReason, StateWord } from "./progress";
 
 interface JobDetailProps {
   snapshot: JobSnapshot;
   tab: DrawerTab;
   onTab: (tab: DrawerTab) => void;
-  logScale: boolean;
-  onLogScale: (on: boolean) => void;
+  scale: ChartScale;
+  onScale: (scale: ChartScale) => void;
   onCancel: () => void;
   onRetry: () => void;
   /** Offered where there is an editor to take the Config. */
@@ -97,8 +97,8 @@ export function JobDetail(props: JobDetailProps) {
             target={job.target}
             expected={snapshot.options.trials ?? snapshot.trials.length}
             name={`${job.title || "trials"} ${job.target}`}
-            logScale={props.logScale}
-            onLogScale={props.onLogScale}
+            scale={props.scale}
+            onScale={props.onScale}
           />
         )}
       </div>
@@ -108,7 +108,7 @@ export function JobDetail(props: JobDetailProps) {
 
 function Summary({ snapshot, onUseConfig }: JobDetailProps) {
   const { job } = snapshot;
-  const best = bestTrial(snapshot.trials);
+  const best = bestConfig(snapshot);
   const [opened, setOpened] = useState<ArtifactRef | null>(null);
   return (
     <div class="job-summary">
@@ -125,7 +125,7 @@ function Summary({ snapshot, onUseConfig }: JobDetailProps) {
         )}
         <OutcomeTable snapshot={snapshot} />
         {onUseConfig && best && (
-          <button type="button" class="kc-button is-small" onClick={() => onUseConfig(best.config)}>
+          <button type="button" class="kc-button is-small" onClick={() => onUseConfig(best)}>
             <Icon name="check" small />
             {t("action.use_config")}
           </button>
@@ -164,7 +164,7 @@ function Artifact({ job, artifact }: { job: string; artifact: ArtifactRef }) {
       <div class="kc-tabs">
         <span class="kc-mono">{artifact.name}</span>
         <span class="is-space" />
-        <CopyButton text={() => content} disabled={!content} />
+        <CopyButton text={() => content} what={artifact.name} disabled={!content} />
         <IconButton
           icon="download"
           label={t("action.download")}
@@ -176,6 +176,7 @@ function Artifact({ job, artifact }: { job: string; artifact: ArtifactRef }) {
         text={content}
         language={artifact.kind === "source" ? "c" : "listing"}
         label={artifact.name}
+        foldHelpers={artifact.kind === "source"}
       />
     </div>
   );

@@ -25,14 +25,27 @@ function flat(outcome: Outcome): Outcome {
     : outcome;
 }
 
+const VERDICTS: Record<string, MessageKey> = {
+  ok: "outcome.matches",
+  differs: "outcome.differs",
+  refused: "outcome.refused",
+  failed: "outcome.failed",
+  "too slow to emulate here": "outcome.too_slow",
+};
+
 function checkRows(outcome: Outcome): Row[] {
   const ok = outcome.ok === true;
+  const verdict = VERDICTS[text(outcome, "verdict")] ?? (ok ? "outcome.matches" : "outcome.differs");
   const error = number(outcome, "max_error");
   const tolerance = number(outcome, "tolerance");
   return [
     [
       "outcome.verdict",
-      <span class={ok ? "kc-good" : "kc-bad"}>{t(ok ? "outcome.matches" : "outcome.differs")}</span>,
+      <span
+        class={ok ? "kc-good" : verdict === "outcome.differs" || verdict === "outcome.failed" ? "kc-bad" : ""}
+      >
+        {t(verdict)}
+      </span>,
     ],
     ["outcome.error", error === null ? null : real(error)],
     ["outcome.tolerance", tolerance === null ? null : real(tolerance)],
@@ -69,6 +82,8 @@ function profileRows(outcome: Outcome): Row[] {
     ["outcome.compute", gflops === null ? null : withUnit(gflops, "GFLOP/s")],
     ["outcome.limit", limit === null ? null : duration(limit)],
     ["outcome.limit_ratio", share === null ? null : percent(share)],
+    ["outcome.note", warnings(outcome)],
+    ["outcome.workload", text(outcome, "workload") ? <code>{text(outcome, "workload")}</code> : null],
     ["outcome.device", text(outcome, "device") || null],
   ];
 }
@@ -83,18 +98,53 @@ export function bestTrial(trials: readonly Trial[]): Trial | null {
   return best;
 }
 
+/** The best trial: as the final comparison timed it once there is one, else the fastest so far. */
+function best(snapshot: JobSnapshot): Pick<Trial, "config" | "median_ms" | "low_ms" | "high_ms"> | null {
+  const final = (snapshot.outcome?.best ?? null) as Trial | null;
+  return final ?? bestTrial(snapshot.trials);
+}
+
+export const bestConfig = (snapshot: JobSnapshot): Record<string, unknown> | null =>
+  best(snapshot)?.config ?? null;
+
+/** What the final interleaved run of best and default shows. */
+function gain(outcome: Outcome): ComponentChildren {
+  const compared = outcome.comparison as Outcome | null | undefined;
+  const shown = compared ? number(compared, "ratio") : null;
+  if (!compared || shown === null)
+    return number(outcome, "baseline_ms") === null ? null : t("outcome.default_best");
+  const [low, high] = [number(compared, "ratio_low") ?? shown, number(compared, "ratio_high") ?? shown];
+  const values = { ratio: ratio(shown), low: ratio(low), high: ratio(high) };
+  if (compared.gain_shown === true) return <span class="kc-good">{t("outcome.gain_shown", values)}</span>;
+  return t("outcome.no_gain", values);
+}
+
+const warnings = (outcome: Outcome): string | null =>
+  Array.isArray(outcome.warnings) && outcome.warnings.length > 0 ? t("outcome.short_run") : null;
+
 function tuneRows(snapshot: JobSnapshot, outcome: Outcome): Row[] {
-  const best = bestTrial(snapshot.trials);
+  const chosen = best(snapshot);
+  const compared = (outcome.comparison ?? {}) as Outcome;
   const baseline = number(outcome, "baseline_ms");
-  const median = best?.median_ms ?? null;
+  const median = chosen?.median_ms ?? null;
   return [
     [
       "outcome.best",
-      median === null ? null : durationWithInterval(median, best?.low_ms ?? null, best?.high_ms ?? null),
+      median === null ? null : durationWithInterval(median, chosen?.low_ms ?? null, chosen?.high_ms ?? null),
     ],
-    ["outcome.baseline", baseline === null ? null : duration(baseline)],
-    ["outcome.gain", baseline === null || !median ? null : ratio(baseline / median)],
-    ["job.config", best ? <code>{configLine(best.config)}</code> : null],
+    [
+      "outcome.baseline",
+      baseline === null
+        ? null
+        : durationWithInterval(
+            baseline,
+            number(compared, "baseline_low_ms"),
+            number(compared, "baseline_high_ms"),
+          ),
+    ],
+    ["outcome.gain", gain(outcome)],
+    ["outcome.note", warnings(outcome)],
+    ["job.config", chosen ? <code>{configLine(chosen.config)}</code> : null],
     ["outcome.device", text(outcome, "device") || null],
     ["outcome.workload", text(outcome, "workload") ? <code>{text(outcome, "workload")}</code> : null],
   ];

@@ -50,13 +50,11 @@ export function Drawer({ store, arrange }: { store: Store; arrange: (change: Par
             snapshot={snapshot}
             tab={layout.drawerTab}
             onTab={(drawerTab) => arrange({ drawerTab })}
-            logScale={layout.logScale}
-            onLogScale={(logScale) => arrange({ logScale })}
+            scale={layout.scale}
+            onScale={(scale) => arrange({ scale })}
             onCancel={() => void store.cancel(snapshot.job.id)}
             onRetry={() => void store.retry(snapshot.job.id)}
-            onUseConfig={(config) => {
-              store.configs.value = { ...store.configs.value, [snapshot.job.target]: config };
-            }}
+            onUseConfig={(config) => store.useConfig(snapshot.job.target, config)}
             linkToPage
           />
         ) : (

@@ -6,6 +6,7 @@ import { Typeset } from "../editor/typeset";
 import { t } from "../i18n";
 import { Icon, IconButton } from "../ui/icons";
 import { editorHandle } from "./focus";
+import { readShape } from "./shape-text";
 import type { Store } from "./store";
 
 export function EditorColumn({ store }: { store: Store }) {
@@ -34,6 +35,15 @@ export function EditorColumn({ store }: { store: Store }) {
 
 function Problem({ store }: { store: Store }) {
   const error = store.preview.error.value;
+  if (store.blank.value && !error) {
+    return (
+      <div class="op-problem is-blank" role="status">
+        <span>
+          {t("editor.blank")} <a href="/gallery">{t("editor.from_gallery")}</a>
+        </span>
+      </div>
+    );
+  }
   if (!error) {
     return (
       <div class="op-problem is-none" role="status">
@@ -99,20 +109,23 @@ function Shapes({ store }: { store: Store }) {
   );
 }
 
-const SHAPE = /^(scalar|\d+(x\d+)*):\w+$/;
-
 function InputShape({ store, input }: { store: Store; input: TensorShape }) {
   const [typed, setTyped] = useState<string | null>(null);
-  const held = shapeText(input);
-  const invalid = typed !== null && !SHAPE.test(typed.trim());
+  const [left, setLeft] = useState(false);
   const given = store.shapes.value[input.name];
+  // What the formula does not take is kept as well: the problem line says why.
+  const held = (store.preview.error.value && given) || shapeText(input);
+  const reading = typed === null ? null : readShape(typed, input.dtype);
+  const problem = reading && "problem" in reading ? t(reading.problem, reading.values) : "";
   const commit = (text: string) => {
+    const wanted = readShape(text, input.dtype);
+    setLeft(true);
+    if ("problem" in wanted) return;
     setTyped(null);
-    const wanted = text.trim();
-    if (SHAPE.test(wanted) && wanted !== held)
-      store.shapes.value = { ...store.shapes.value, [input.name]: wanted };
+    if (wanted.shape !== held) store.shapes.value = { ...store.shapes.value, [input.name]: wanted.shape };
   };
   const reset = () => {
+    setTyped(null);
     const { [input.name]: _dropped, ...rest } = store.shapes.value;
     store.shapes.value = rest;
   };
@@ -125,19 +138,30 @@ function InputShape({ store, input }: { store: Store; input: TensorShape }) {
         id={`kc-shape-${input.name}`}
         class="kc-input is-small kc-mono is-shape"
         aria-label={t("shapes.label", { name: input.name })}
-        aria-invalid={invalid}
-        title={invalid ? t("shapes.invalid") : ""}
+        aria-invalid={problem !== ""}
+        aria-describedby={problem ? `kc-shape-problem-${input.name}` : undefined}
+        title={problem}
         value={typed ?? held}
         spellcheck={false}
-        onInput={(event) => setTyped(event.currentTarget.value)}
-        onBlur={(event) => commit(event.currentTarget.value)}
+        onInput={(event) => {
+          setTyped(event.currentTarget.value);
+          setLeft(false);
+        }}
+        onBlur={(event) => typed !== null && commit(event.currentTarget.value)}
         onKeyDown={(event) => {
           if (event.key === "Enter") commit(event.currentTarget.value);
           if (event.key === "Escape") setTyped(null);
         }}
       />
       <Symbols tensor={input} />
-      {given !== undefined && <IconButton icon="stale" label={t("action.reset")} onClick={reset} />}
+      {(given !== undefined || typed !== null) && (
+        <IconButton icon="stale" label={`${t("action.reset")} ${input.name}`} onClick={reset} />
+      )}
+      {problem && left && (
+        <p class="is-problem kc-bad" role="alert" id={`kc-shape-problem-${input.name}`}>
+          {problem}
+        </p>
+      )}
     </li>
   );
 }

@@ -2,6 +2,9 @@
 export type LowerTab = "graph" | "tile" | "onnx" | "config";
 export type DrawerTab = "summary" | "log" | "trials";
 
+/** auto: logarithmic where one slow trial would flatten the others. */
+export type ChartScale = "auto" | "linear" | "log";
+
 export interface Layout {
   railOpen: boolean;
   rail: number;
@@ -12,24 +15,27 @@ export interface Layout {
   lowerTab: LowerTab;
   /** Which target the tile pane shows. */
   lowerTarget: string;
+  /** Which source stands where there is room for one. */
+  sourceTarget: string;
   drawerOpen: boolean;
   drawer: number;
   drawerTab: DrawerTab;
-  logScale: boolean;
+  scale: ChartScale;
 }
 
 const standard = (hasJobs: boolean): Layout => ({
   railOpen: window.innerWidth >= 1500,
   rail: 200,
-  editor: window.innerWidth >= 1900 ? 520 : 360,
+  editor: window.innerWidth >= 1900 ? 520 : window.innerWidth < 1100 ? 320 : 360,
   lower: window.innerHeight < 900 ? 150 : 220,
   lowerOpen: true,
   lowerTab: "graph",
   lowerTarget: "c",
+  sourceTarget: "c",
   drawerOpen: hasJobs,
   drawer: window.innerHeight < 900 ? 240 : 320,
   drawerTab: "summary",
-  logScale: false,
+  scale: "auto",
 });
 
 /** What was stored, where it still has the type the page expects; else the standard. */

@@ -9,7 +9,8 @@ import { CopyButton, download } from "../ui/take";
 import { ConfigPane } from "./config-pane";
 import type { Layout, LowerTab } from "./layout";
 import type { Store } from "./store";
-import { staleWords, targetLabel, targetShort } from "./words";
+import { narrow } from "./width";
+import { sourceFile, staleWords, targetLabel, targetShort } from "./words";
 
 type Arrange = (change: Partial<Layout>) => void;
 
@@ -17,11 +18,15 @@ export function Panes({ store, arrange }: { store: Store; arrange: Arrange }) {
   const layout = store.layout.value;
   return (
     <div class="op-panes">
-      <div class="op-sources">
-        {store.context.targets.map((target) => (
-          <SourcePane key={target} store={store} target={target} />
-        ))}
-      </div>
+      {narrow.value ? (
+        <OnePane store={store} arrange={arrange} />
+      ) : (
+        <div class="op-sources">
+          {store.context.targets.map((target) => (
+            <SourcePane key={target} store={store} target={target} />
+          ))}
+        </div>
+      )}
       {layout.lowerOpen && (
         <Splitter
           along="row"
@@ -38,7 +43,34 @@ export function Panes({ store, arrange }: { store: Store; arrange: Arrange }) {
   );
 }
 
-const EXTENSIONS: Record<string, string> = { c: ".c", cpp: ".cpp", cuda: ".cu" };
+/** Where three panes have no room, one stands at a time, with a tab for each. */
+function OnePane({ store, arrange }: { store: Store; arrange: Arrange }) {
+  const { targets } = store.context;
+  const wanted = store.layout.value.sourceTarget;
+  const target = targets.includes(wanted) ? wanted : (targets[0] ?? "");
+  return (
+    <div class="op-sources is-one">
+      <div class="kc-tabs">
+        <div role="tablist" class="is-tabs" aria-label={t("run.targets")}>
+          {targets.map((name) => (
+            <button
+              key={name}
+              type="button"
+              role="tab"
+              aria-selected={name === target}
+              onClick={() => arrange({ sourceTarget: name })}
+            >
+              <span class="kc-target-name" data-target={name}>
+                {targetShort(name)}
+              </span>
+            </button>
+          ))}
+        </div>
+      </div>
+      {target && <SourcePane key={target} store={store} target={target} />}
+    </div>
+  );
+}
 
 const shownTarget = (store: Store, target: string): TargetPreview | null =>
   store.preview.answer.value?.targets.find((item) => item.target === target) ?? null;
@@ -47,7 +79,7 @@ function SourcePane({ store, target }: { store: Store; target: string }) {
   const shown = shownTarget(store, target);
   const stale = staleWords(store);
   const label = shown?.label || targetLabel(store, target);
-  const file = `${shown?.entry || "kernel"}${EXTENSIONS[shown?.language ?? ""] ?? ".txt"}`;
+  const file = sourceFile(shown?.language ?? "");
   return (
     <section
       class="op-pane"
@@ -63,7 +95,11 @@ function SourcePane({ store, target }: { store: Store; target: string }) {
           {[label, shown?.architecture].filter(Boolean).join(", ")}
         </span>
         <span class="op-pane-tools">
-          <CopyButton text={() => shown?.source ?? ""} disabled={!shown?.source} />
+          <CopyButton
+            text={() => shown?.source ?? ""}
+            what={t("pane.code", { target: targetShort(target) })}
+            disabled={!shown?.source}
+          />
           <IconButton
             icon="download"
             label={`${t("action.download")} ${file}`}
@@ -101,7 +137,7 @@ function PaneText({ shown, label }: { shown: TargetPreview | null; label: string
       </div>
     );
   }
-  return <CodeView text={shown.source} language="c" label={label} start={shown.entry} />;
+  return <CodeView text={shown.source} language="c" label={label} foldHelpers />;
 }
 
 const TABS: readonly LowerTab[] = ["graph", "tile", "onnx", "config"];
@@ -150,7 +186,9 @@ function LowerPane({ store, arrange }: { store: Store; arrange: Arrange }) {
           </select>
         )}
         <span class="is-space" />
-        {layout.lowerOpen && tab !== "config" && <CopyButton text={() => text} disabled={!text} />}
+        {layout.lowerOpen && tab !== "config" && (
+          <CopyButton text={() => text} what={t(`pane.${tab}`)} disabled={!text} />
+        )}
       </div>
       {layout.lowerOpen && (
         <div
@@ -160,6 +198,11 @@ function LowerPane({ store, arrange }: { store: Store; arrange: Arrange }) {
         >
           {tab === "config" ? (
             <ConfigPane store={store} />
+          ) : tab === "onnx" && text.startsWith("# ") ? (
+            <div class="op-pane-note">
+              <p>{t("pane.no_onnx")}</p>
+              <p class="kc-soft">{text.slice(2)}</p>
+            </div>
           ) : (
             <CodeView text={text} language="listing" label={t(`pane.${tab}`)} />
           )}

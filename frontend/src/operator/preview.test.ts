@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { PreviewAnswer, PreviewRequest } from "../api/generated.gen";
-import { type Asked, DEBOUNCE, Preview } from "./preview";
+import { type Asked, DEBOUNCE, isBlank, Preview } from "./preview";
 
 const asked = (source: string): Asked => ({ source, shapes: {}, targets: ["c"], configs: {} });
 
@@ -92,4 +92,27 @@ test("a server that does not answer is an error too, not an endless wait", async
   await vi.advanceTimersByTimeAsync(0);
   expect(preview.pending.value).toBe(false);
   expect(preview.error.value?.message).toContain("down");
+});
+
+test("an emptied formula has neither an answer nor an error, and late answers do not come back", async () => {
+  const { preview, open } = harness();
+  preview.later(asked("good"), 0);
+  await vi.advanceTimersByTimeAsync(1);
+  open[0]?.settle();
+  await vi.advanceTimersByTimeAsync(0);
+  preview.later(asked("half"), 0);
+  await vi.advanceTimersByTimeAsync(1);
+  preview.clear();
+  open[1]?.settle({ ok: false, error: null });
+  await vi.advanceTimersByTimeAsync(0);
+  expect([preview.answer.value, preview.error.value, preview.pending.value]).toEqual([null, null, false]);
+});
+
+test.each([
+  ["", true],
+  [" \n# note\n", true],
+  ["Y = X", false],
+  ["# a\nY", false],
+])("blank: %j is %s", (text, blank) => {
+  expect(isBlank(text)).toBe(blank);
 });

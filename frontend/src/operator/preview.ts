@@ -19,6 +19,16 @@ export class Preview {
 
   constructor(private readonly ask: Ask) {}
 
+  /** Nothing is written: nothing is asked, and nothing is wrong. */
+  clear(): void {
+    clearTimeout(this.timer);
+    this.running?.abort();
+    this.count += 1;
+    this.pending.value = false;
+    this.error.value = null;
+    this.answer.value = null;
+  }
+
   /** Asks after a pause in typing; every call makes what is shown stale at once. */
   later(asked: Asked, wait: number = DEBOUNCE): void {
     this.pending.value = true;
@@ -50,6 +60,9 @@ export class Preview {
     if (answer.ok) this.answer.value = answer;
   }
 }
+
+/** Whether a text holds no statement, only space and comments. */
+export const isBlank = (source: string): boolean => source.replace(/#[^\n]*/g, "").trim() === "";
 
 function asError(problem: unknown): ErrorBody {
   if (problem instanceof ApiError) return problem.body;

@@ -5,10 +5,15 @@ import { Icon } from "../ui/icons";
 import { shapeText } from "./editor-column";
 import type { Store } from "./store";
 
+const ICONS = { blank: "text", wrong: "warning", stale: "stale", fresh: "check" } as const;
+
 export function StatusBar({ store }: { store: Store }) {
   const { answer, error, pending } = store.preview;
   const shown = answer.value;
-  const state = error.value ? "wrong" : pending.value ? "stale" : "fresh";
+  const state =
+    store.blank.value && !error.value ? "blank" : error.value ? "wrong" : pending.value ? "stale" : "fresh";
+  // Figures of an older text beside a problem would be read as this one's.
+  const current = error.value ? null : shown;
   return (
     <>
       <span
@@ -16,22 +21,28 @@ export function StatusBar({ store }: { store: Store }) {
         id="kc-preview-state"
         data-state={state}
       >
-        <Icon name={state === "wrong" ? "warning" : state === "stale" ? "stale" : "check"} small />
+        <Icon name={ICONS[state]} small />
         {t(`status.${state}`)}
       </span>
-      {shown && (
+      {current && (
         <span class="is-part kc-mono is-io">
-          {shown.inputs.map((item) => `${item.name} ${shapeText(item)}`).join("  ")}
+          {current.inputs.map((item) => `${item.name} ${shapeText(item)}`).join("  ")}
           {" → "}
-          {shown.outputs.map((item) => `${item.name} ${shapeText(item)}`).join("  ")}
+          {current.outputs.map((item) => `${item.name} ${shapeText(item)}`).join("  ")}
         </span>
       )}
-      {shown && (
+      {current && (
         <span class="is-part is-time">
-          {t("status.preview_time", { time: duration(shown.milliseconds) })}
+          {t("status.preview_time", { time: duration(current.milliseconds) })}
         </span>
       )}
-      <span class="is-part is-saved">{store.dirty.value ? t("status.dirty") : savedWords(store)}</span>
+      <span class="is-part is-saved">
+        {store.blank.value && !store.operator.value
+          ? ""
+          : store.dirty.value
+            ? t("status.dirty")
+            : savedWords(store)}
+      </span>
       <span class="is-space" />
       <QueueWords {...store.session} />
     </>

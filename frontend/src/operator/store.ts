@@ -13,10 +13,10 @@ import type { OperatorPage } from "../context";
 import { t } from "../i18n";
 import type { Live } from "../state/live";
 import type { Session } from "../ui/frame";
-import { warn, warnAbout } from "../ui/notices";
+import { tell, warn, warnAbout } from "../ui/notices";
 import { type Draft, draftKey, readDraft, storeDraft } from "./draft";
 import { chosenLayout, layoutFrom } from "./layout";
-import { Preview } from "./preview";
+import { isBlank, Preview } from "./preview";
 
 export type LiveSession = Session & { live: Live };
 export type Configs = Record<string, Record<string, unknown>>;
@@ -34,11 +34,15 @@ export function openStore(context: OperatorPage, session: LiveSession) {
   const name = signal(context.operator?.name ?? context.gallery_item?.title ?? "");
   const savedSource = signal(opened?.source ?? context.gallery_item?.formula ?? "");
   const savedShapes = signal(opened?.shapes ?? context.gallery_item?.shapes ?? {});
+  const savedConfigs = signal<Configs>(opened?.configs ?? {});
   const source = signal(draft?.source ?? savedSource.value);
   const shapes = signal<Record<string, string>>(draft?.shapes ?? savedShapes.value);
-  const configs = signal<Configs>(draft?.configs ?? {});
+  const configs = signal<Configs>(draft?.configs ?? savedConfigs.value);
   const ticked = signal<readonly string[]>(context.targets);
-  const trials = signal(TRIALS_AT_FIRST);
+  /** As typed; `trials` is its number, null while it is none. */
+  const trialsText = signal(String(TRIALS_AT_FIRST));
+  const trials = computed(() => trialsOf(trialsText.value));
+  const blank = computed(() => isBlank(source.value));
   const starting = signal<JobKind | null>(null);
   const saving = signal(false);
   const copied = signal("");
@@ -58,12 +62,18 @@ export function openStore(context: OperatorPage, session: LiveSession) {
     }),
   ]).catch(warnAbout);
 
-  const dirty = computed(
+  const renamed = computed(() => {
+    const wanted = name.value.trim();
+    return operator.value !== null && wanted !== "" && wanted !== operator.value.name;
+  });
+  const changed = computed(
     () =>
       source.value !== savedSource.value ||
-      !sameShapes(shapes.value, savedShapes.value) ||
+      !same(shapes.value, savedShapes.value) ||
+      !same(chosen(configs.value), chosen(savedConfigs.value)) ||
       operator.value === null,
   );
+  const dirty = computed(() => changed.value || renamed.value);
 
   const preview = new Preview(api.preview);
   const asked = () => ({
@@ -75,10 +85,11 @@ export function openStore(context: OperatorPage, session: LiveSession) {
   let first = true;
   effect(() => {
     const question = asked();
-    preview.later(question, first ? 0 : undefined);
+    if (isBlank(question.source)) preview.clear();
+    else preview.later(question, first ? 0 : undefined);
     first = false;
     const { source, shapes, configs } = question;
-    storeDraft(key(), dirty.value ? { source, shapes, configs, base: base.peek() } : null);
+    storeDraft(key(), changed.value ? { source, shapes, configs, base: base.peek() } : null);
   });
 
   // Jobs as the answers to this page's own requests gave them: shown at once, before any event comes.
@@ -141,20 +152,22 @@ export function openStore(context: OperatorPage, session: LiveSession) {
 
   /** Saves the text as a new version (or a new operator); true when it is saved. */
   async function save(message = ""): Promise<boolean> {
-    if (!dirty.value) return true;
+    if (renamed.value && !(await rename(name.value))) return false;
+    if (!changed.value) return true;
     saving.value = true;
-    const written = { source: source.value, shapes: shapes.value, message };
+    const written = { source: source.value, shapes: shapes.value, configs: chosen(configs.value), message };
     try {
       const held = operator.value;
       const answer = held
         ? await api.saveVersion(held.id, { ...written, base_number: base.value })
-        : await createOperator(name.value.trim() || t("operator.untitled"), written);
+        : await createOperator(name.value.trim(), written);
       batch(() => {
         operator.value = answer;
         name.value = answer.name;
         base.value = answer.latest_number;
         savedSource.value = written.source;
         savedShapes.value = written.shapes;
+        savedConfigs.value = written.configs;
       });
       storeDraft(draftKey(undefined, context.gallery_item?.slug), null);
       if (!location.pathname.endsWith(`/operators/${answer.id}`))
@@ -173,15 +186,20 @@ export function openStore(context: OperatorPage, session: LiveSession) {
     }
   }
 
-  async function rename(wanted: string): Promise<void> {
+  /** Gives the saved operator the typed name; an empty one goes back to what it was. True when they agree. */
+  async function rename(wanted: string): Promise<boolean> {
     const held = operator.value;
     name.value = wanted;
-    if (!held || wanted.trim() === "" || wanted === held.name) return;
+    if (!held) return true;
+    if (wanted.trim() === "") name.value = held.name;
+    if (wanted.trim() === "" || wanted.trim() === held.name) return true;
     try {
       operator.value = await api.renameOperator(held.id, wanted.trim());
+      return true;
     } catch (problem) {
       name.value = held.name;
       warnAbout(problem);
+      return false;
     }
   }
 
@@ -195,9 +213,11 @@ export function openStore(context: OperatorPage, session: LiveSession) {
 
   /** Why a button cannot be pressed now; null when it can. */
   function obstacle(kind: JobKind): string | null {
+    if (blank.value) return t("run.write_first");
     if (preview.error.value) return t("run.fix_first");
     if (ticked.value.length === 0) return t("run.no_target");
     if (targetsFor(kind).length === 0) return t("run.cannot_measure");
+    if (kind === "tune" && trials.value === null) return t("run.trials_range", { most: MOST_TRIALS });
     return null;
   }
 
@@ -212,7 +232,7 @@ export function openStore(context: OperatorPage, session: LiveSession) {
         source: source.value,
         shapes: shapes.value,
         configs: configs.value,
-        options: kind === "tune" ? { trials: trials.value } : {},
+        options: kind === "tune" && trials.value !== null ? { trials: trials.value } : {},
         operator_id: operator.value?.id,
         version_number: operator.value?.latest_number,
       });
@@ -250,10 +270,16 @@ export function openStore(context: OperatorPage, session: LiveSession) {
     configs.value = { ...configs.value, [target]: value === undefined ? rest : { ...rest, [knob]: value } };
   }
 
+  /** Takes a tuned Config over and says that saving keeps it. */
+  function useConfig(target: string, config: Record<string, unknown>): void {
+    configs.value = { ...configs.value, [target]: config };
+    tell(t(changed.value ? "config.taken" : "config.taken_already", { target }));
+  }
+
   return {
-    context, session, operator, base, name, source, shapes, configs, ticked, trials, starting, saving, copied,
-    catalogTargets, catalogOperators, gallery, dirty, preview, jobs, job, chosenJob, layout,
-    save, rename, measurable, targetsFor, obstacle, run, cancel, retry, setKnob,
+    context, session, operator, base, name, source, shapes, configs, ticked, trials, trialsText, starting, saving, copied,
+    catalogTargets, catalogOperators, gallery, blank, dirty, preview, jobs, job, chosenJob, layout,
+    save, rename, measurable, targetsFor, obstacle, run, cancel, retry, setKnob, useConfig,
   }; // biome-ignore format: a list of names
 }
 
@@ -261,11 +287,15 @@ export type Store = ReturnType<typeof openStore>;
 
 const NAMES_TRIED = 20;
 
-/** A taken name gets a number: the first run of a gallery formula must not stop at a question. */
-async function createOperator(name: string, written: Omit<Draft, "configs" | "base"> & { message: string }) {
+/** A taken name gets a number: the first run of a gallery formula must not stop at a question. Without one the server
+ * calls the operator after its formula. */
+async function createOperator(name: string, written: Omit<Draft, "base"> & { message: string }) {
   for (let number = 1; ; number += 1) {
     try {
-      return await api.createOperator({ ...written, name: number === 1 ? name : `${name} ${number}` });
+      return await api.createOperator({
+        ...written,
+        name: number === 1 || !name ? name : `${name} ${number}`,
+      });
     } catch (problem) {
       const taken = problem instanceof ApiError && problem.status === 409;
       if (!taken || number === NAMES_TRIED) throw problem;
@@ -273,7 +303,25 @@ async function createOperator(name: string, written: Omit<Draft, "configs" | "ba
   }
 }
 
-function sameShapes(a: Record<string, string>, b: Record<string, string>): boolean {
-  const keys = Object.keys(a);
-  return keys.length === Object.keys(b).length && keys.every((key) => a[key] === b[key]);
+export const MOST_TRIALS = 1000;
+
+/** The number of trials that a text says; null when it says none that can be run. */
+export function trialsOf(text: string): number | null {
+  const count = /^\s*\d+\s*$/.test(text) ? Number(text) : 0;
+  return count >= 1 && count <= MOST_TRIALS ? count : null;
+}
+
+/** Without the targets for which nothing is set. */
+function chosen(configs: Configs): Configs {
+  return Object.fromEntries(Object.entries(configs).filter(([, knobs]) => Object.keys(knobs).length > 0));
+}
+
+/** Whether two plain values hold the same under the same keys, in whatever order. */
+export function same(a: unknown, b: unknown): boolean {
+  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return a === b;
+  const [one, two] = [a as Record<string, unknown>, b as Record<string, unknown>];
+  const keys = Object.keys(one);
+  return (
+    keys.length === Object.keys(two).length && keys.every((key) => key in two && same(one[key], two[key]))
+  );
 }

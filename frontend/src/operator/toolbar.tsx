@@ -2,7 +2,7 @@ import { t } from "../i18n";
 import { keyLabel } from "../ui/commands";
 import { Icon, IconButton } from "../ui/icons";
 import { JOB_BUTTONS } from "./commands";
-import type { Store } from "./store";
+import { MOST_TRIALS, type Store } from "./store";
 import { targetLabel, targetShort } from "./words";
 
 export function Toolbar({ store }: { store: Store }) {
@@ -25,7 +25,7 @@ export function Toolbar({ store }: { store: Store }) {
         maxLength={120}
         onChange={(event) => void store.rename(event.currentTarget.value)}
         onInput={(event) => {
-          if (!store.operator.value) store.name.value = event.currentTarget.value;
+          store.name.value = event.currentTarget.value;
         }}
       />
       <Versions store={store} />
@@ -83,22 +83,18 @@ export function Toolbar({ store }: { store: Store }) {
           </button>
         );
       })}
-      <input
-        class="kc-input op-trials"
-        type="number"
-        min={1}
-        max={1000}
-        aria-label={t("run.trials")}
-        title={t("run.trials")}
-        value={store.trials.value}
-        onChange={(event) => {
-          store.trials.value = Math.max(
-            1,
-            Math.min(1000, Math.round(event.currentTarget.valueAsNumber || 1)),
-          );
-          event.currentTarget.value = String(store.trials.value);
-        }}
-      />
+      <label class="op-trials" title={t("run.trials_range", { most: MOST_TRIALS })}>
+        <span class="kc-soft">{t("run.trials")}</span>
+        <input
+          class="kc-input"
+          inputMode="numeric"
+          aria-invalid={store.trials.value === null}
+          value={store.trialsText.value}
+          onInput={(event) => {
+            store.trialsText.value = event.currentTarget.value;
+          }}
+        />
+      </label>
     </div>
   );
 }

@@ -25,8 +25,21 @@ export function targetShort(target: string): string {
   return LANGUAGES[family] ?? family;
 }
 
+const ENDINGS: Record<string, string> = {
+  c11: "c",
+  c: "c",
+  "cuda c++": "cu",
+  cuda: "cu",
+  cpp: "cpp",
+  "c++": "cpp",
+};
+
+/** The file name of a target's source: `kernel.c`, `kernel.cu`, `kernel.cpp`. */
+export const sourceFile = (language: string): string => `kernel.${ENDINGS[language.toLowerCase()] ?? "txt"}`;
+
 /** Why what the panes show is older than the text; empty when it is not. */
 export function staleWords(store: Store): string {
+  if (!store.preview.answer.value) return "";
   if (store.preview.error.value) return t("pane.stale");
   return store.preview.pending.value ? t("status.stale") : "";
 }

@@ -9,11 +9,15 @@ import type { BoardPage } from "../context";
 import { CodeView } from "../editor/code-view";
 import { useStyleNonce } from "../editor/nonce";
 import { t } from "../i18n";
+import { sourceFile } from "../operator/words";
 import type { Live } from "../state/live";
 import { configLine } from "../ui/format";
 import { IconButton } from "../ui/icons";
 import { warnAbout } from "../ui/notices";
 import { CopyButton, download } from "../ui/take";
+
+/** The language of a target family's sources. */
+const LANGUAGES: Record<string, string> = { c: "c", cuda: "cuda", ascend: "cpp" };
 
 export function mountBoard(island: HTMLElement, context: BoardPage, live: Live): void {
   useStyleNonce(context.style_nonce);
@@ -95,17 +99,24 @@ function EntrySource({ board, entry }: { board: BoardDetail; entry: BoardEntry |
           {configLine(entry.config)}
         </span>
         <span class="is-space" />
-        <CopyButton text={() => source} disabled={!source} />
+        <CopyButton
+          text={() => source}
+          what={t("board.source_of", { rank: entry.rank, author: entry.author })}
+          disabled={!source}
+        />
         <IconButton
           icon="download"
           label={t("action.download")}
           disabled={!source}
-          onClick={() => download(`${board.board.title}-${entry.rank}.txt`, source)}
+          onClick={() =>
+            download(sourceFile(LANGUAGES[board.board.target.split(":", 1)[0] ?? ""] ?? ""), source)
+          }
         />
       </div>
       <CodeView
         text={source}
         language="c"
+        foldHelpers
         label={t("board.source_of", { rank: entry.rank, author: entry.author })}
       />
     </section>

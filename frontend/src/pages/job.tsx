@@ -6,7 +6,7 @@ import { CodeView } from "../editor/code-view";
 import { useStyleNonce } from "../editor/nonce";
 import { t } from "../i18n";
 import { JobDetail } from "../job/detail";
-import type { DrawerTab } from "../operator/layout";
+import type { ChartScale, DrawerTab } from "../operator/layout";
 import type { Live } from "../state/live";
 import { warnAbout } from "../ui/notices";
 
@@ -15,7 +15,7 @@ export function mountJob(island: HTMLElement, context: JobPage, live: Live): voi
   const { job } = context.snapshot;
   const topic = live.watch(`job:${job.id}`, { revision: context.revision, snapshot: context.snapshot });
   const tab = signal<DrawerTab>(job.kind === "tune" ? "trials" : "summary");
-  const logScale = signal(false);
+  const scale = signal<ChartScale>("auto");
 
   function Page() {
     const snapshot = topic.value.snapshot ?? context.snapshot;
@@ -27,9 +27,9 @@ export function mountJob(island: HTMLElement, context: JobPage, live: Live): voi
           onTab={(name) => {
             tab.value = name;
           }}
-          logScale={logScale.value}
-          onLogScale={(on) => {
-            logScale.value = on;
+          scale={scale.value}
+          onScale={(chosen) => {
+            scale.value = chosen;
           }}
           onCancel={() => void api.cancelJob(job.id).catch(warnAbout)}
           onRetry={() =>

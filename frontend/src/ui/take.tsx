@@ -3,7 +3,16 @@ import { useState } from "preact/hooks";
 import { t } from "../i18n";
 import { IconButton } from "./icons";
 
-export function CopyButton({ text, disabled = false }: { text: () => string; disabled?: boolean }) {
+/** `what` tells the buttons of several texts apart. */
+export function CopyButton({
+  text,
+  what,
+  disabled = false,
+}: {
+  text: () => string;
+  what: string;
+  disabled?: boolean;
+}) {
   const [done, setDone] = useState(false);
   const copy = async () => {
     await navigator.clipboard.writeText(text());
@@ -13,7 +22,7 @@ export function CopyButton({ text, disabled = false }: { text: () => string; dis
   return (
     <IconButton
       icon={done ? "check" : "copy"}
-      label={t(done ? "action.copied" : "action.copy")}
+      label={`${t(done ? "action.copied" : "action.copy")} ${what}`}
       disabled={disabled}
       onClick={() => void copy()}
     />

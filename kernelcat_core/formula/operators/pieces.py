@@ -201,10 +201,12 @@ def rot90(x: Tensor, k: int = 1, axes: tuple[int, int] = (0, 1)) -> str:
     back = {1: [b], 2: [a, b], 3: [a]}.get(quarters, [])
     for n in back:
         inner[n] = f"N{n} - 1 - {inner[n]}"
-    return f"{_declared(x)}\n{subscripted('y', [f'{t} in {s}' for t, s in zip(i, sizes, strict=True)])} = {subscripted('x', inner)}"
+    left = [f"{t} in {s}" for t, s in zip(i, sizes, strict=True)]
+    return f"{_declared(x)}\n{subscripted('y', left)} = {subscripted('x', inner)}"
 
 
-@operator("reverse_sequence", group=_GROUP, summary="the first `lengths` elements of every sequence backwards, the rest as they are",
+@operator("reverse_sequence", group=_GROUP,
+          summary="the first `lengths` elements of every sequence backwards, the rest as they are",
           aliases="ReverseSequence", example="lengths: i64[N]; reverse_sequence(X, lengths)", ranks={"lengths": 1},
           renames={"input": "x", "sequence_lens": "lengths"})
 def reverse_sequence(x: Tensor, lengths: Tensor, batch_axis: int = 1, time_axis: int = 0) -> str:

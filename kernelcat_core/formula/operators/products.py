@@ -99,14 +99,16 @@ def gemm(a: Tensor, b: Tensor, c: Tensor | None = None, alpha: Scalar = 1.0, bet
     rows = "N0" if not transpose_a else "N1"
     columns = "M1" if not transpose_b else "M0"
     x, y = ("a[k, i]" if transpose_a else "a[i, k]"), ("b[j, k]" if transpose_b else "b[k, j]")
-    value = f"sum[k]({x}*{y})"
+    value, lines = f"sum[k]({x}*{y})", ["a: [N0, N1]", "b: [M0, M1]"]
     if alpha != 1:
         value = f"alpha*{value}"
     if c is not None:
         names = ["i", "j"][2 - c.rank:]
         place = subscripted("c", ["0" if d == 1 else n for n, d in zip(names, c.shape, strict=True)])
+        sizes = ["1" if d == 1 else n for n, d in zip([rows, columns][2 - c.rank:], c.shape, strict=True)]
+        lines += [f"c: [{', '.join(sizes)}]"] if sizes else []
         value += f" + {place}" if beta == 1 else f" + beta*{place}"
-    return f"a: [N0, N1]\nb: [M0, M1]\ny[i in {rows}, j in {columns}] = {value}"
+    return "\n".join([*lines, f"y[i in {rows}, j in {columns}] = {value}"])
 
 
 @operator("bilinear", group=_GROUP, summary="x1 weight x2 for every output feature, plus bias", aliases="Bilinear",
@@ -143,8 +145,8 @@ def tensordot(a: Tensor, b: Tensor, axes: int | tuple[tuple[int, ...], tuple[int
     return f"{subscripted('y', [n for n in (*x, *y) if n[0] != 'k'])} = {body}"
 
 
-@operator("pairwise_distance", group=_GROUP, summary="p-norm of a - b + eps over the last axis", example="pairwise_distance(A, B)",
-          renames={"x1": "a", "x2": "b"})
+@operator("pairwise_distance", group=_GROUP, summary="p-norm of a - b + eps over the last axis",
+          example="pairwise_distance(A, B)", renames={"x1": "a", "x2": "b"})
 def pairwise_distance(a: Tensor, b: Tensor, p: int | float = 2.0, eps: Scalar = 1e-6, keepdim: bool = False) -> str:
     if a.rank != b.rank or a.rank == 0 or isinstance(p, bool) or not isinstance(p, int | float) or not p > 0:
         raise wrong("pairwise_distance takes two tensors of one shape, and a positive p")

@@ -55,11 +55,9 @@ class _Axis:
         return f"v{self.n} - " + (f"t{self.n}" if self.step == 1 else f"{self.step}*t{self.n}")
 
     @property
-    def indices(self) -> list[str]:
-        """Positions v of one phase, and phases a, with their ranges."""
-        last = f"({self.length} - 1 + {self.before})//{self.stride}"
-        found = [f"v{self.n} in maximum({last} + 1, 0)"]
-        return found if self.phases == 1 else [*found, f"a{self.n} in {self.phases}"]
+    def position(self) -> str:
+        """The positions v of every phase."""
+        return f"v{self.n} in maximum(({self.length} - 1 + {self.before})//{self.stride} + 1, 0)"
 
     @property
     def guard(self) -> str:
@@ -68,18 +66,18 @@ class _Axis:
         return inside if whole else f"{inside} and {self.tap} < {self.size}"
 
     @property
-    def reached(self) -> list[str]:
-        """Where the phases hold output position o."""
+    def reached(self) -> tuple[str, str]:
+        """The position v and the phase that hold output position o."""
         m = f"o{self.n}" if self.before == "0" else f"(o{self.n} + {self.before})"
         if self.common > 1:
             m = f"({m}//{self.common})"
         if self.phases == 1:
-            return [m]
+            return m, ""
         inverse = pow(self.step, -1, self.phases)
         phase = f"{m} % {self.phases}" if inverse == 1 else f"({inverse}*{m}) % {self.phases}"
         if self.step == 1:
-            return [f"{m}//{self.phases}", phase]
-        return [f"({m} - {self.step}*({phase}))//{self.phases}", phase]
+            return f"{m}//{self.phases}", phase
+        return f"({m} - {self.step}*({phase}))//{self.phases}", phase
 
     @property
     def hit(self) -> str:
@@ -132,12 +130,15 @@ def _transposed(rank: int, name: str, input: Tensor, weight: Tensor, bias: Tenso
     taps = ", ".join([channel, filter_, *(a.tap for a in axes)])
     over = ", ".join([f"c in {depth}", *(f"t{a.n} in {a.taps}" for a in axes)])
     guard = " and ".join(a.guard for a in axes)
+    phases = [f"a{a.n} in {a.phases}" for a in axes if a.phases > 1]
     body = f"sum[{over}](where({guard}, input[{places}]*weight[{taps}], 0))"
     lines = [f"weight: [{', '.join(['C', 'F', *(a.size for a in axes)])}]",
              f"input: [{', '.join([*lead, 'C']).replace('n', 'N')}, {', '.join(f'D{a.n}' for a in axes)}]",
              f"_: [C, {count}*{depth}]" if count > 1 else "",
-             f"phase[{', '.join([*lead, f'f in {filters}', *(i for a in axes for i in a.indices)])}] = {body}"]
-    reached = f"phase[{', '.join([*lead, 'f', *(i for a in axes for i in a.reached)])}]"
+             # positions last: neighbours in memory are neighbours in the input
+             f"phase[{', '.join([*lead, f'f in {filters}', *phases, *(a.position for a in axes)])}] = {body}"]
+    held = [*(a.reached[1] for a in axes if a.phases > 1), *(a.reached[0] for a in axes)]
+    reached = f"phase[{', '.join([*lead, 'f', *held])}]"
     hits = " and ".join(a.hit for a in axes if a.hit)
     if hits:
         reached = f"where({hits}, {reached}, 0)"

@@ -69,8 +69,7 @@ class OnnxNetwork:
 
 
 def _leaves(ready: _Ready, inputs: Mapping[str, Any]) -> list[tuple[Any, Array]]:
-    trace = ready.imported.trace
-    by_name = {trace_name: a for trace_name, a in ready.imported.bound(inputs)}
+    by_name = dict(ready.imported.bound(inputs))
     return [(t, by_name[t.name]) for t in ready.plan.inputs]
 
 

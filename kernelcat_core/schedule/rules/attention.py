@@ -42,7 +42,7 @@ from kernelcat_core.target import ExecutionModel
 
 # Models whose lowering takes what these programs do: products of products, statistics read along either lane.
 MODELS: frozenset[ExecutionModel] = frozenset({"vector"})
-KNOBS = (Knob("BQ", (32, 64, 96, 128), 64), Knob("BS", (28, 56, 112, 224, 448), 112))
+KNOBS = (Knob("BQ", (32, 64, 96, 128), 64), Knob("BS", (28, 56, 112, 224, 448), 224))
 def lower(kernel: Kernel, found: WeightedSum, graph: Graph, values: Mapping[str, int]) -> TileProgram:
     """The program of a weighted sum with BQ queries a cell and BS keys a block."""
     e = Emitter(graph, kernel.name, "attention")

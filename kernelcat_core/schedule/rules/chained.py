@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,9 +40,9 @@ def begin(e: Emitter, chain: Chain, dtype: DType, lanes: tuple[Lane, ...]) -> Ch
     return Chained(chain, dtype, lanes, *tiles)
 
 
-def extend(e: Emitter, s: Chained, x: Expr, lanes: tuple[Lane, ...], over: Lane, before: Expr) -> None:
-    """Add a block of elements `x` over `lanes`, of which `over` is reduced and `before` elements came earlier."""
-    dtype = s.dtype
+def extend(e: Emitter, s: Chained, element: Callable[[], Expr], lanes: tuple[Lane, ...], over: Lane, before: Expr) -> None:
+    """Add a block over `lanes`, of which `over` is reduced and `before` elements came earlier; `element` gives a value."""
+    dtype, x = s.dtype, element()
 
     def fold(tile: Tile, how: Monoid, value: Expr) -> None:
         e.put(Reduce((tile.name,), how, lanes, over.name, (value,)))
@@ -51,13 +52,16 @@ def extend(e: Emitter, s: Chained, x: Expr, lanes: tuple[Lane, ...], over: Lane,
         fold(s.block_one, monoid("max", dtype), x)
         greater = op("max", one, block_one)
         e.map((s.one, s.correction), s.lanes, (greater, op(s.chain.power, sub(one, greater))))
-        fold(s.block_two, monoid("sum", dtype), op(s.chain.power, sub(x, one)))
+        e.forget()
+        fold(s.block_two, monoid("sum", dtype), op(s.chain.power, sub(element(), one)))
         e.map((s.two,), s.lanes, (add(mul(two, s.at(s.correction)), block_two),))
         return
     earlier, count = cast(before, dtype), cast(over.extent, dtype)
     fold(s.block_one, monoid("sum", dtype), x)
     e.map((s.correction,), s.lanes, (op("div", block_one, count),))
     mean = s.at(s.correction)
+    e.forget()
+    x = element()
     fold(s.block_two, monoid("sum", dtype), mul(sub(x, mean), sub(x, mean)))
     apart = sub(mean, op("where", op("gt", before, ZERO), op("div", one, earlier), mean))
     weight = op("div", mul(earlier, count), add(earlier, count))

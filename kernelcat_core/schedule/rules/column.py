@@ -100,8 +100,8 @@ def _together(e: Emitter, p: Placed, q: Placed, pair: Chain, kernel: Kernel, lan
     e.open(block.name)
     down, start = lane_block(e, axis.size, rows, block, "k")
     both = (down, lane)
-    x = e.value(p.node.element[0], both, p.names, merges, {**last, axis.name: add(start, down.var)})
-    extend(e, state, x, both, down, start)
+    at = {**last, axis.name: add(start, down.var)}
+    extend(e, state, lambda: e.value(p.node.element[0], both, p.names, merges, at), both, down, start)
     e.close_for(block.name, blocks_of(axis.size, rows), 2)
     for node, value in zip((p, q), end(e, state, axis.size), strict=True):
         if node.node.finish is not None:

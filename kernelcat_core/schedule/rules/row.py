@@ -178,8 +178,8 @@ def _together(e: Emitter, p: Placed, q: Placed, pair: Chain, graph: Graph, kerne
     state = begin(e, pair, compute_dtype(p.node.monoid.state[0]), ())
 
     def body(lane: Lane, last: dict[str, Expr]) -> None:
-        x = e.value(p.node.element[0], (lane,), p.names, merges, last)
-        extend(e, state, x, (lane,), lane, substitute(last[axes[-1].name], {lane.name: index(0)}))
+        before = substitute(last[axes[-1].name], {lane.name: index(0)})
+        extend(e, state, lambda: e.value(p.node.element[0], (lane,), p.names, merges, last), (lane,), lane, before)
 
     _sweep(e, axes, _CHAINED, "", body)
     one, two = end(e, state, product([a.size for a in axes]))

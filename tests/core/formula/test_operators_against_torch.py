@@ -233,7 +233,7 @@ def test_integer_functions() -> None:
 
 @pytest.mark.parametrize("text", ["y = softmax(x, axis=7)", "y = conv2d(x, w, stride=0)", 'y = einsum("ij->k", x)',
                                   'y = gelu(x, approximate="fast")', "y = reshape(x, (-1, -1))", "y = transpose(x, (0, 0))",
-                                  "y = norm(x, ord=3)", "y = linear(x) + 1", "y = linear(x, x, x, x)", "y = softmax(x, x=x)",
+                                  "y = norm(x, ord=True)", "y = linear(x) + 1", "y = linear(x, x, x, x)", "y = softmax(x, x=x)",
                                   "y = ball_query(x, 0.2, 0)"])
 def test_wrong_arguments(text: str) -> None:
     fails("KC-F005", text)

@@ -70,3 +70,9 @@ def test_arguments_are_checked() -> None:
     fails("KC-F005", "y = full((2,), 1, dtype=f12)")
     fails("KC-F005", "y = split_piece(x, (1,2), 2)", x="3x4")
     fails("KC-F017", "y = split_piece(x, (1,3), 0)", x="3x4")
+
+
+def test_a_quotient_may_be_negative() -> None:
+    """(2*0 - 1)//4 is -1, so the bound at 0 counts."""
+    x = np.arange(5, dtype="f4")
+    assert run("y[o in 6] = x[minimum(maximum((2*o - 1)//4, 0), 4)]", x=x).tolist() == [0, 0, 0, 1, 1, 2]

@@ -49,6 +49,19 @@ def layer_norm() -> Graph:
                  (mean, var, Compute(tensor("Y", M, N), (*rows, Axis("j", N)), (y,))), ("Y",))
 
 
+def attention() -> Graph:
+    """One head: query X[M, K], keys and values Z[N, K], each key only for later queries."""
+    rows, over, s = (Axis("i", M),), (Axis("j", N),), Axis("j", N)
+    dot = Compute(tensor("p", M, N), (*rows, s), (mul(at("X", i, k), at("Z", j, k)),), (Axis("k", K),), monoid("sum", F32))
+    score = op("where", op("le", j, add(i, index(2))), at("p", i, j), Const(float("-inf"), F32))
+    top = Compute(tensor("m", M), rows, (score,), over, monoid("max", F32))
+    power = op("exp", sub(score, at("m", i)))
+    total = Compute(tensor("s", M), rows, (power,), over, monoid("sum", F32))
+    y = Compute(tensor("Y", M, K), (*rows, Axis("k", K)), (mul(op("div", power, at("s", i)), at("Z", j, k)),), over,
+                monoid("sum", F32))
+    return Graph((tensor("X", M, K), tensor("Z", N, K)), (dot, top, total, y), ("Y",))
+
+
 def matmul_bias() -> Graph:
     axes = (Axis("i", M), Axis("j", N))
     c = Compute(tensor("C", M, N), axes, (mul(at("A", i, k), at("B", k, j)),), (Axis("k", K),), monoid("sum", F32))
@@ -178,7 +191,7 @@ SCATTERS: dict[str, Callable[[], Graph]] = {
     "scatter_last_axis": scatter_last_axis, "histogram": histogram,
 }
 GRAPHS: dict[str, Callable[[], Graph]] = {
-    "softmax": softmax, "softmax_middle": softmax_middle, "layer_norm": layer_norm, "matmul_bias": matmul_bias,
+    "softmax": softmax, "attention": attention, "softmax_middle": softmax_middle, "layer_norm": layer_norm, "matmul_bias": matmul_bias,
     "convolution": convolution, "pool": pool, "chain_f16": chain_f16, "argmax_rows": argmax_rows, "whole_sum": whole_sum,
     "narrow_max": narrow_max,
     "gather": gather, "names_meet": names_meet, "select_by_position": lambda: nearest(False),

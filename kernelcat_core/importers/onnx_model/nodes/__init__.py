@@ -5,7 +5,7 @@ from importlib import import_module
 FAMILIES = (
     "bits", "control", "convolution", "elementwise", "indexing", "layout", "ml", "normalisation", "pooling", "products",
     "quantization", "random", "recurrent", "reductions", "sequences", "shapes", "signals", "sorting", "spatial", "training",
-    "vision")
+    "trees", "vision")
 
 for _family in FAMILIES:
     import_module(f"{__name__}.{_family}")

@@ -37,9 +37,8 @@ def _layout(kind: DType) -> tuple[int, int, int]:
 
 def _powers(n: Node, e: int, bias: int) -> Value:
     """The least number of every exponent; infinity for the last."""
-    found = np.ldexp(1.0, np.arange(1 << e) - bias)
-    found[0], found[-1] = 0.0, np.inf
-    return n.const(found)
+    inner = np.ldexp(1.0, np.arange(1, (1 << e) - 1) - bias)
+    return n.const(np.concatenate([[0.0], inner, [np.inf]]))
 
 
 def _bits(n: Node, x: Value) -> Value:

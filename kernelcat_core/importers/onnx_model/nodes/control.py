@@ -26,7 +26,7 @@ def loop(n: Node) -> tuple[Item, ...]:
     turn = 0
     while go and (trips is None or turn < trips):
         names = [i.name for i in body.input]
-        known: list[Item] = [n.trace.data(np.int64(turn)), n.const(np.bool_(go)), *carried]
+        known: list[Item] = [n.trace.stored(np.int64(turn)), n.const(np.bool_(go)), *carried]
         made = n.run.subgraph(body, dict(zip(names, known)), n.scope)
         flag = made[0]
         assert isinstance(flag, Value)
@@ -119,4 +119,4 @@ def _at(n: Node, x: Value, axis: int, place: int) -> Value:
     inner = ", ".join("p[0]" if k == axis else a for k, a in enumerate(i))
     if 0 in rest:
         return n.const(np.empty(rest, x.dtype.numpy))
-    return n.formula(f"y{f'[{left}]' if rest else ''} = x[{inner}]", x=x, p=n.trace.data(np.full(1, place, np.int64)))
+    return n.formula(f"y{f'[{left}]' if rest else ''} = x[{inner}]", x=x, p=n.trace.stored(np.full(1, place, np.int64)))

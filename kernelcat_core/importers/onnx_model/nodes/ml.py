@@ -7,7 +7,9 @@ from itertools import pairwise
 import numpy as np
 
 from kernelcat_core.importers.onnx_model.node import Node, onnx_op
-from kernelcat_core.importers.onnx_model.nodes.layout import reshaped
+from kernelcat_core.importers.onnx_model.nodes.elementwise import convert
+from kernelcat_core.importers.onnx_model.nodes.indexing import indices, ranged
+from kernelcat_core.importers.onnx_model.nodes.layout import concatenated, reshaped, split_at
 from kernelcat_core.importers.trace import Array, Value
 
 DOMAIN = "ai.onnx.ml"
@@ -63,91 +65,161 @@ def tf_idf(n: Node) -> Value:
     return reshaped(n, total, (width,)) if n.x().rank == 1 else total
 
 
-@onnx_op("TreeEnsemble", 5, DOMAIN)
-def tree_ensemble(n: Node) -> Value:
-    """All trees of all rows go down one level at a time."""
-    x = n.x()
-    real = x.dtype.name
-    modes = np.asarray(n.attr("nodes_modes"), np.int64)
-    splits = np.asarray(n.attr("nodes_splits")).astype(x.dtype.numpy)
-    inner = len(modes)
-    sides = [_targets(n, side, inner) for side in ("true", "false")]
-    depth = _depth(sides, n.attr("tree_roots"), inner)
-    sets, sizes = _members(n, modes, splits)
-    roots = np.asarray(n.attr("tree_roots"), np.int64)
-    place = n.formula(f"y[b in {x.shape[0]}, t in {len(roots)}] = r[t]", r=n.const(roots)) if len(roots) > 1 else \
-        n.const(np.full((x.shape[0], 1), roots[0]))
-    tests = "where(m == 0, v <= s, where(m == 1, v < s, where(m == 2, v >= s, where(m == 3, v > s, " \
-            "where(m == 4, v == s, where(m == 5, v != s, hit[b, t]))))))"
-    missing = np.asarray(n.attr("nodes_missing_value_tracks_true") or np.zeros(inner, int), np.int64)
-    node = f"minimum(at[b, t], {inner - 1})"
-    test = tests.replace("m ==", f"mode[{node}] ==").replace("v ", f"x[b, feature[{node}]] ").replace(" s,", f" split[{node}],")
-    for _ in range(depth):
-        place = n.formula(
-            f"hit[b in {x.shape[0]}, t in {len(roots)}] = any[k in {sets.shape[1]}]("
-            f"(k < count[{node}]) and (x[b, feature[{node}]] == member[{node}, k]))\n"
-            f"go[b in {x.shape[0]}, t in {len(roots)}] = ({test}) or ((miss[{node}] != 0) and isnan(x[b, feature[{node}]]))\n"
-            f"y[b in {x.shape[0]}, t in {len(roots)}] = where(at[b, t] >= {inner}, at[b, t], "
-            f"where(go[b, t], yes[{node}], no[{node}]))",
-            x=x, at=place, feature=n.const(_padded(n.attr("nodes_featureids"))), mode=n.const(_padded(modes)),
-            split=n.const(_padded(splits, x.dtype.numpy)), yes=n.const(_padded(sides[0])), no=n.const(_padded(sides[1])),
-            member=n.const(sets), count=n.const(_padded(sizes)), miss=n.const(_padded(missing)))
-    weights = np.asarray(n.attr("leaf_weights")).astype(x.dtype.numpy)
-    targets, count = np.asarray(n.attr("leaf_targetids"), np.int64), n.attr("n_targets")
-    how = {0: "sum", 1: "sum", 2: "min", 3: "max"}[n.attr("aggregate_function", 1)]
-    leaf = f"(at[b, t] - {inner})"
-    none = {"sum": "0", "min": "inf", "max": "-inf"}[how]
-    text = (f"y[b in {x.shape[0]}, o in {count}] = {how}[t in {len(roots)}]("
-            f"where(target[{leaf}] == o, weight[{leaf}], {real}({none})))")
-    made = n.formula(text + (f"/{len(roots)}" if n.attr("aggregate_function", 1) == 0 else ""), at=place,
-                     target=n.const(_padded(targets)), weight=n.const(_padded(weights, x.dtype.numpy)))
-    return _transformed(n, made)
-
-
-def _padded(items: object, dtype: object = np.int64) -> Array:
-    """At least two elements, so that a table stays a table."""
-    found = np.asarray(items).astype(dtype)  # type: ignore[call-overload]
-    return np.concatenate([found, found[-1:]]) if len(found) < 2 else found
-
-
-def _targets(n: Node, side: str, inner: int) -> Array:
-    """Where a side of each node leads: nodes first, then leaves."""
-    ids, leafs = np.asarray(n.attr(f"nodes_{side}nodeids")), np.asarray(n.attr(f"nodes_{side}leafs"))
-    return np.where(leafs == 1, ids + inner, ids).astype(np.int64)
-
-
-def _depth(sides: list[Array], roots: tuple[int, ...], inner: int) -> int:
-    level, depth = set(roots), 0
-    while any(v < inner for v in level):
-        level = {int(side[v]) for v in level if v < inner for side in sides}
-        depth += 1
-    return depth
-
-
-def _members(n: Node, modes: Array, splits: Array) -> tuple[Array, Array]:
-    """Sets of the nodes that test membership [nodes, most], and their sizes. NaN ends a set in the attribute."""
-    values = n.attr("membership_values")
-    sets: list[list[float]] = [[]]
-    for v in np.asarray([] if values is None else values).tolist():
-        if v != v:
-            sets.append([])
-        else:
-            sets[-1].append(v)
-    members = iter(sets)
-    found = [next(members) if m == 6 else [] for m in modes]
-    width = max(1, *(len(f) for f in found))
-    table = np.zeros((max(2, len(found)), width), splits.dtype)
-    for k, f in enumerate(found):
-        table[k, :len(f)] = f
-    return table, np.asarray([len(f) for f in found])
-
-
-def _transformed(n: Node, x: Value) -> Value:
-    match n.attr("post_transform", 0):
-        case 0:
+def transformed(n: Node, x: Value, kind: str) -> Value:
+    """Scores [rows, classes] after ONNX's post_transform."""
+    match kind:
+        case "NONE":
             return x
-        case 1:
-            return n.call("softmax", x, axis=-1)
-        case 2:
+        case "LOGISTIC":
             return n.formula("y = sigmoid(x)", x=x)
-    raise n.refuse(f"post_transform {n.attr('post_transform')}")
+        case "SOFTMAX":
+            return n.call("softmax", x, axis=-1)
+        case "SOFTMAX_ZERO":  # zeros stay zeros and take no part
+            return n.formula("m[i] = max[k](x[i, k])\ne[i, j] = where(x[i, j] == 0, 0, exp(x[i, j] - m[i]))\n"
+                             "t[i] = sum[k](e[i, k])\ny[i, j] = where(t[i] == 0, 0, e[i, j]/t[i])", x=x)
+    raise n.refuse(f"post_transform {kind}")
+
+
+def labels(n: Node, places: Value, ints: object) -> Value:
+    """The class labels (i64) at places."""
+    if ints is None:
+        raise n.refuse("labels that are strings have no kernels")
+    table = np.asarray(ints, np.int64)
+    return n.formula(f"y[i in {places.size}] = t[p[i]]", p=places, t=n.const(table)) if len(table) > 1 else \
+        n.const(np.full(places.size, table[0]))
+
+
+def two_classes(n: Node, score: Value, kind: str, positive: bool) -> Value:
+    """Scores [rows, 2] of two classes from one score [rows]: of the second, and what is left for the first."""
+    if kind == "LOGISTIC":
+        return n.formula("y[i, c in 2] = sigmoid(where(c == 1, s[i], -s[i]))", s=score)
+    rest = "1 - s[i]" if positive else "-s[i]"
+    return n.formula(f"y[i, c in 2] = where(c == 1, s[i], {rest})", s=score)
+
+
+def _rows(n: Node) -> Value:
+    """The features [rows, features] as f32."""
+    x = reshaped(n, n.x(), (1, n.x().size)) if n.x().rank == 1 else n.x()
+    return convert(n, x, "f32")
+
+
+def _products(n: Node, x: Value, count: int) -> Value:
+    weights = np.asarray(n.attr("coefficients"), np.float32).reshape(count, x.shape[1])
+    bias = np.asarray(n.attr("intercepts") or np.zeros(count), np.float32).reshape(count)
+    b = n.trace.stored(bias)
+    return n.formula("y[i, c] = sum[k](x[i, k]*w[c, k]) + b[c]", x=x, w=n.trace.stored(weights), b=b)
+
+
+@onnx_op("LinearRegressor", 1, DOMAIN)
+def linear_regressor(n: Node) -> Value:
+    return transformed(n, _products(n, _rows(n), n.attr("targets", 1)), n.attr("post_transform", "NONE"))
+
+
+@onnx_op("LinearClassifier", 1, DOMAIN)
+def linear_classifier(n: Node) -> tuple[Value, Value]:
+    x, names, kind = _rows(n), n.attr("classlabels_ints"), n.attr("post_transform", "NONE")
+    if n.attr("classlabels_strings"):
+        raise n.refuse("labels that are strings have no kernels")
+    count = len(n.attr("coefficients")) // x.shape[1]
+    score = _products(n, x, count)
+    if count > 1:
+        return labels(n, n.call("argmax", score, axis=1), names), transformed(n, score, kind)
+    single = n.formula("y[i] = x[i, 0]", x=score)
+    chosen = labels(n, n.formula("y = i64(s > 0)", s=single), names or (0, 1))
+    return chosen, two_classes(n, single, kind, True) if names and len(names) == 2 else transformed(n, score, kind)
+
+
+@onnx_op("SVMRegressor", 1, DOMAIN)
+def svm_regressor(n: Node) -> Value:
+    """A sum over support vectors of kernel functions; without support vectors a linear one."""
+    x, count = _rows(n), n.attr("n_supports", 0)
+    gamma, shift, degree = (float(v) for v in n.attr("kernel_params") or (0.0, 0.0, 0.0))
+    factors = np.asarray(n.attr("coefficients"), np.float32)
+    product = "sum[k](x[i, k]*s[j, k])"
+    kernel = {"LINEAR": product, "POLY": f"({gamma!r}*{product} + {shift!r})**{degree!r}",
+              "SIGMOID": f"tanh({gamma!r}*{product} + {shift!r})",
+              "RBF": f"exp(-({gamma!r})*sum[k]((x[i, k] - s[j, k])**2))"}[n.attr("kernel_type", "LINEAR")]
+    vectors = np.asarray(n.attr("support_vectors") if count else np.ones(len(factors)), np.float32)
+    lines = [f"f[i, j] = {kernel}", f"y[i, u in 1] = sum[j](f[i, j]*c[j]) + {float((n.attr('rho') or (0.0,))[0])!r}"]
+    values = {"s": n.trace.stored(vectors.reshape(count, -1) if count else factors.reshape(1, -1)),
+              "c": n.trace.stored(factors if count else np.ones(1, np.float32))}
+    made = n.formula("\n".join(lines), x=x, **values)
+    return n.formula("y = where(x > 0, 1.0, -1.0)", x=made) if n.attr("one_class", 0) else made
+
+
+@onnx_op("Scaler", 1, DOMAIN)
+def scaler(n: Node) -> Value:
+    x = convert(n, n.x(), "f32")
+    offset, scale = (n.const(np.asarray(n.attr(name) or default, np.float32))
+                     for name, default in (("offset", (0.0,)), ("scale", (1.0,))))
+    return n.formula("y = (x - o)*s", x=x, o=offset, s=scale)
+
+
+@onnx_op("Normalizer", 1, DOMAIN)
+def normalizer(n: Node) -> Value:
+    norm = {"MAX": "max(x, axis=-1, keepdims=True)", "L1": "sum(abs(x), axis=-1, keepdims=True)",
+            "L2": "sqrt(sum(x*x, axis=-1, keepdims=True))"}[n.attr("norm", "MAX")]
+    return n.formula(f"m = {norm}\ny = where(m == 0, x, x/m)", x=convert(n, n.x(), "f32"))
+
+
+@onnx_op("Imputer", 1, DOMAIN)
+def imputer(n: Node) -> Value:
+    x = n.x()
+    values = n.attr("imputed_value_floats") if x.dtype.is_float else n.attr("imputed_value_int64s")
+    gone = n.attr("replaced_value_float" if x.dtype.is_float else "replaced_value_int64", 0)
+    test = "isnan(x)" if gone != gone else f"x == {gone}"
+    return n.formula(f"y = where({test}, v, x)", x=x, v=n.const(np.asarray(values, x.dtype.numpy)))
+
+
+@onnx_op("FeatureVectorizer", 1, DOMAIN)
+def feature_vectorizer(n: Node) -> Value:
+    parts = []
+    for k, width in enumerate(n.attr("inputdimensions") or [v.shape[-1] for v in map(n.x, range(len(n)))]):
+        x = convert(n, n.x(k), "f32")
+        x = reshaped(n, x, (1, x.size)) if x.rank == 1 else x
+        parts.append(split_at(n, x, 1, [width])[0])
+    return concatenated(n, parts, 1)
+
+
+@onnx_op("OneHotEncoder", 1, DOMAIN)
+def one_hot_encoder(n: Node) -> Value:
+    """What is in no category gives zeros."""
+    categories = n.attr("cats_int64s")
+    if categories is None:
+        raise n.refuse("categories that are strings have no kernels")
+    x = convert(n, n.x(), "i64")
+    i = indices("i", x.rank)
+    left = ranged([*i, "c"], [*x.shape, len(categories)])
+    return n.formula(f"y[{left}] = f32(x{f'[{chr(44).join(i)}]' if i else ''} == t[c])", x=x,
+                     t=n.trace.stored(np.asarray(categories, np.int64)))
+
+
+_LABELS = {"keys_int64s": np.int64, "keys_floats": np.float32, "values_int64s": np.int64, "values_floats": np.float32}
+
+
+@onnx_op("LabelEncoder", 2, DOMAIN)
+def label_encoder(n: Node) -> Value:
+    """The value of the first key that equals an element, else the default."""
+    found = {side: _table(n, side) for side in ("keys", "values")}
+    default = n.attr("default_tensor")
+    if default is None:
+        floats = found["values"].dtype.kind == "f"
+        default = n.attr("default_float" if floats else "default_int64", -0.0 if floats else -1)
+    x, count = n.x(), len(found["keys"])
+    i = indices("i", x.rank)
+    at, left = (f"[{', '.join(i)}]", f"[{ranged(i, x.shape)}]") if i else ("", "")
+    hit = f"x{at} == k[j]" + (f" or (isnan(x{at}) and isnan(k[j]))" if x.dtype.is_float else "")
+    fallback = n.const(np.asarray(default).reshape(()).astype(found["values"].dtype))
+    return n.formula(f"p{left} = min[j in {count}](where({hit}, j, {count}))\n"
+                     f"y{left} = where(p{at} < {count}, v[p{at}], d)", x=x, d=fallback,
+                     k=n.trace.stored(found["keys"].astype(x.dtype.numpy)), v=n.trace.stored(found["values"]))
+
+
+def _table(n: Node, side: str) -> Array:
+    whole = n.attr(f"{side}_tensor")
+    if whole is not None and np.asarray(whole).dtype.kind in "iufb":
+        return np.asarray(whole).reshape(-1)
+    for name, kind in _LABELS.items():
+        if name.startswith(side) and n.attr(name) is not None:
+            return np.asarray(n.attr(name), kind)
+    raise n.refuse("strings have no kernels")

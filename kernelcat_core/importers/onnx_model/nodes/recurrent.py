@@ -149,7 +149,7 @@ def _direction(n: Node, d: int, backwards: bool, x: Value, starts: list[Value | 
     states: list[Value] = []
     for turn in range(steps):
         time = steps - 1 - turn if backwards else turn
-        made = _step(cell, {**shared, "H": h, "t": n.trace.data(np.full(1, time, np.int64)),
+        made = _step(cell, {**shared, "H": h, "t": n.trace.stored(np.full(1, time, np.int64)),
                             **({"C": c} if n.op == "LSTM" else {}), **({"L": n.x(4)} if n.has(4) else {})})
         h, c = made[0], made[1] if n.op == "LSTM" else c
         states.append(made[-1])

@@ -41,6 +41,25 @@ def roi_align(n: Node) -> Value:
                                                         "half_pixel" if n.version >= 16 else "output_half_pixel"))
 
 
+@onnx_op("MaxRoiPool")
+def max_roi_pool(n: Node) -> Value:
+    """The largest element of every part of every region [batch, x1, y1, x2, y2]; an empty part gives 0."""
+    x, rois, scale = n.x(0), n.x(1), float(n.attr("spatial_scale", 1.0))
+    lines = []
+    for axis, (name, size, parts) in enumerate(zip("hw", x.shape[2:], n.attr("pooled_shape"), strict=True)):
+        left = f"r in {rois.shape[0]}, p in {parts}"
+        lines += [f"{name}0[r] = floor(rois[r, {2 - axis}]*{scale!r} + 0.5)",
+                  f"{name}d[r] = maximum(floor(rois[r, {4 - axis}]*{scale!r} + 0.5) - {name}0[r] + 1, 1)/{parts}",
+                  f"{name}a[{left}] = minimum(maximum(floor(p*{name}d[r]) + {name}0[r], 0), {size})",
+                  f"{name}b[{left}] = minimum(maximum(ceil((p + 1)*{name}d[r]) + {name}0[r], 0), {size})"]
+    rows, columns = n.attr("pooled_shape")
+    inside = "h >= ha[r, p] and h < hb[r, p] and w >= wa[r, q] and w < wb[r, q]"
+    left = f"r in {rois.shape[0]}, c in {x.shape[1]}, p in {rows}, q in {columns}"
+    lines += [f"m[{left}] = max[h in {x.shape[2]}, w in {x.shape[3]}](where({inside}, x[i64(rois[r, 0]), c, h, w], -inf))",
+              "y[r, c, p, q] = where(hb[r, p] > ha[r, p] and wb[r, q] > wa[r, q], m[r, c, p, q], 0)"]
+    return n.formula("\n".join(lines), x=x, rois=rois)
+
+
 @onnx_op("Det")
 def det(n: Node) -> Value:
     """Elimination with row pivots, a column at a time (Schur complements)."""
