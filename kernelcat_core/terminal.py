@@ -101,7 +101,7 @@ def tune(report: Report, formula: str | None, stored: str) -> str:
     lines = [f"workload: {report['workload']} on {report['device']}",
              f"best of {len(report['trials'])}: {milliseconds(best['median_ms'], first)} ({_interval(best, first)}); "
              f"default config: {milliseconds(first)}"]
-    if compared is None:
+    if compared is None or best["index"] == 0:
         lines.append("the default config is the fastest that was measured")
     elif compared["gain_shown"]:
         lines.append(f"gain: {compared['ratio']:.2f}x ({compared['ratio_low']:.2f} to {compared['ratio_high']:.2f}), "

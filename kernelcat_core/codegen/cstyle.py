@@ -17,11 +17,9 @@ from types import MappingProxyType
 import numpy as np
 
 from kernelcat_core.codegen.chelpers import SUPPORT
-import numpy as np
-
 from kernelcat_core.dtypes import I4, I8, U4, U8, DType
 from kernelcat_core.errors import KernelcatError
-from kernelcat_core.ir.expr import Const, Expr, Load, Op, Size, Var
+from kernelcat_core.ir.expr import Const, Expr, Load, Op, Size, Var, loads
 
 Leaf = Callable[[Load | Var | Size], str]
 
@@ -52,7 +50,8 @@ class Dialect:
 
     `calls` overrides templates of _CALLS by "op.dtype", "op.kind" (f, i, u, b) or "op"; {0} {1} stand for operands.
     `casts` overrides conversions by "from>to" dtype names. `qualifier` starts every helper function. `infinity` and
-    `nan` are f32 literals. `reserved` are more words that no identifier may be. `support` overrides definitions.
+    `nan` are f32 literals. `reserved` are more words that no identifier may be. `support` overrides definitions. `wraps`: signed
+    overflow of data must be spelled through unsigned types, because compilers of this language take it for impossible.
     """
 
     name: str = "c"
@@ -64,6 +63,7 @@ class Dialect:
     nan: str = "NAN"
     reserved: frozenset[str] = frozenset()
     support: Mapping[str, str] = field(default_factory=dict)
+    wraps: bool = False
 
     def type(self, dtype: DType) -> str:
         """The type of a value in a register; KC-R001 where the language has none."""
@@ -82,6 +82,7 @@ _INFIX: dict[str, tuple[str, int]] = {
     "xor": ("!=", 9), "and_bits": ("&", 8), "or_bits": ("|", 6), "xor_bits": ("^", 7)}
 _UNARY = {"neg": "-", "not": "!", "not_bits": "~"}
 _PRIMARY, _PREFIX, _TERNARY = 15, 14, 3
+_OVERFLOWS = frozenset({"add", "sub", "mul"})
 
 # Calls: "op.kind" or "op"; {f} is "f" for f32 and "" for f64, {t} the dtype's name. Names kc_* come from SUPPORT.
 _LIBM = [
@@ -198,6 +199,9 @@ class Speller:
             text = _UNARY[e.name] + (f"({inner})" if inner.startswith(("-", "~")) else inner)
             return self._narrow(text, _PREFIX, e.dtype)
         if e.name in _INFIX:
+            if e.name in _OVERFLOWS and self.dialect.wraps and e.dtype.kind == "i" and (
+                    e.dtype.bits == 32 or (e.dtype.bits == 64 and loads(e))):
+                return self._wrapped(e), _PREFIX
             sign, mine = _INFIX[e.name]
             # Comparisons and bit operators get parentheses inside each other: compilers warn, readers stumble.
             least = mine if mine >= 12 or (mine in (4, 5) and all(not _is_mixed(e.name, a) for a in e.args)) else 11
@@ -211,6 +215,12 @@ class Speller:
                 if key in table:
                     return table[key]
         return None
+
+    def _wrapped(self, e: Op) -> str:
+        """Signed arithmetic on data through the unsigned type: overflow wraps there, and is undefined in the signed one."""
+        unsigned = self.dialect.types[f"u{e.dtype.bits}"]
+        a, b = (f"({unsigned}){self.text(x, _PREFIX)}" for x in e.args)
+        return f"({self.dialect.type(e.dtype)})({a} {_INFIX[e.name][0]} {b})"
 
     def _narrow(self, text: str, level: int, dtype: DType) -> tuple[str, int]:
         """C computes 8- and 16-bit integers in int: convert back so that they wrap."""

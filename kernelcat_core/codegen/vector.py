@@ -10,19 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kernelcat_core.codegen.cstyle import C
+from kernelcat_core.codegen.vcontext import Context, Names, array, scalar_statement, vector_class
 from kernelcat_core.codegen.vhelpers import vector_definitions
-from kernelcat_core.codegen.vloop import (
-    Context,
-    Names,
-    array,
-    combined,
-    emit_group,
-    fold_lanes,
-    indent,
-    partials,
-    scalar_statement,
-    vector_class,
-)
+from kernelcat_core.codegen.vloop import combined, emit_group, fold_lanes, indent, partials
 from kernelcat_core.codegen.vlying import ROWS, Lying, lying_kernel
 from kernelcat_core.codegen.vmma import Direct, micro_kernel, panels, without_direct
 from kernelcat_core.codegen.vplan import (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from kernelcat_core.errors import KernelcatError, Span
 from kernelcat_core.formula.syntax import (
@@ -86,21 +86,25 @@ def explained(error: KernelcatError, formula: Formula) -> KernelcatError:
     sizes = [d.id for s in formula.statements if isinstance(s, Declaration) for d in s.dims if isinstance(d, Name)]
     hint = error.hint
     if error.code == "KC-F011" and hint.endswith(" in N") and "N" not in sizes:
-        hint = f"{hint[:-1]}{sizes[0]}" if sizes else f"declare a size, e.g. {_first_input(formula)}: f32[N], and {hint}"
+        hint = f"{hint[:-1]}{sizes[0]}" if sizes else f"declare a size, e.g. {_declared(formula, ['N'])}, and {hint}"
     if error.code == "KC-F013":
         unknown = _undeclared_bounds(formula, set(sizes))
         if unknown:
             are = "is a scalar input here, no size" if len(unknown) == 1 else "are scalar inputs here, no sizes"
             hint = f"{', '.join(unknown)} {are}, so the guard does not count: declare the tensor with its sizes, " \
-                   f"e.g. {_first_input(formula)}: f32[{', '.join(unknown)}]"
+                   f"e.g. {_declared(formula, unknown)}"
     return KernelcatError(error.code, error.message, hint=hint, span=error.span, source=error.source, name=error.name)
 
 
-def _first_input(formula: Formula) -> str:
-    """The tensor that is subscripted first, X where there is none."""
-    found = (n.base.id for s in formula.statements if isinstance(s, Assign) for n in _below(s.value)
+def _declared(formula: Formula, last: Sequence[str]) -> str:
+    """A declaration of the tensor that is subscripted first, its last sizes named."""
+    found = (n for s in formula.statements if isinstance(s, Assign) for n in _below(s.value)
              if isinstance(n, Subscript) and isinstance(n.base, Name))
-    return next(found, "X")
+    first = next(found, None)
+    if first is None or not isinstance(first.base, Name):
+        return f"X: f32[{', '.join(last)}]"
+    others = [n for n in "BCDEFGIJ" if n not in last][: max(0, len(first.indices) - len(last))]
+    return f"{first.base.id}: f32[{', '.join([*others, *last])}]"
 
 
 def _undeclared_bounds(formula: Formula, sizes: set[str]) -> list[str]:

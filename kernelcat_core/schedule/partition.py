@@ -9,6 +9,7 @@ from kernelcat_core.ir.expr import ONE, Load, Var, coefficient, loads
 from kernelcat_core.ir.graph import Compute, Graph, Primitive, Scan, Scatter, Select, expressions, reads
 from kernelcat_core.ir.normal_form import same
 from kernelcat_core.schedule.affine import constant, flatten
+from kernelcat_core.schedule.gathers import gathered
 from kernelcat_core.schedule.inline import inline, squeeze
 from kernelcat_core.schedule.kernel import Kernel, KernelClass
 from kernelcat_core.schedule.online import WeightedSum, weighted_sums
@@ -40,7 +41,7 @@ class Partition:
 def partition(graph: Graph, fuse: bool = True, attention: bool = True) -> Partition:
     """Fusion groups of `graph`. Without `fuse` each primitive is a kernel of its own (elementwise ones still move in),
     without `attention` softmax-weighted sums are kernels that pass scores through memory."""
-    graph = inline(simplified(squeeze(graph)))
+    graph = gathered(inline(simplified(squeeze(graph))))
     groups: list[_Group] = []
     sums = weighted_sums(graph) if fuse and attention else {}
     inside = frozenset().union(*(w.inside for w in sums.values()))

@@ -20,6 +20,16 @@ def host_detail(row: Host) -> HostDetail:
     )
 
 
+def targets_alike(host: HostDetail) -> list[tuple[list[str], HostTarget]]:
+    """The host's targets, those of which the same can be shown together: (their names, the first of them)."""
+    groups: dict[tuple[str, ...], tuple[list[str], HostTarget]] = {}
+    for target in host.targets:
+        family = target.target.partition(":")[0]
+        key = (family, target.device or "", *target.facts_possible, "/", *target.missing)
+        groups.setdefault(key, ([], target))[0].append(target.target)
+    return list(groups.values())
+
+
 def host_list() -> HostList:
     """All hosts, online ones first."""
     return HostList(items=[host_detail(row) for row in Host.objects.order_by("-online", "name")])

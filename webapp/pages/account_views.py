@@ -21,6 +21,7 @@ from webapp.pages.context import page_render
 from webapp.pages.views import problem
 
 THEMES = ("system", "light", "dark")
+LANGUAGE_NAMES = (("en", "English"), ("zh-hans", "简体中文"))  # each in itself, as its readers look for it
 
 
 class SignInView(View):
@@ -29,14 +30,14 @@ class SignInView(View):
     def get(self, request: HttpRequest) -> HttpResponse:
         if request.user.is_authenticated:
             return redirect(settings.LOGIN_REDIRECT_URL)
-        return page_render(request, "sign_in", {"next": request.GET.get("next", "")})
+        return page_render(request, "sign_in", {"next": request.GET.get("next", ""), "languages": LANGUAGE_NAMES})
 
     def post(self, request: HttpRequest) -> HttpResponse:
         username = request.POST.get("username", "")
         try:
             password_sign_in(request, username, request.POST.get("password", ""))
         except KernelcatError as error:
-            shown = {"next": request.POST.get("next", ""), "error": error, "username": username}
+            shown = {"next": request.POST.get("next", ""), "error": error, "username": username, "languages": LANGUAGE_NAMES}
             return page_render(request, "sign_in", shown, status=status_of(error.code))
         return redirect(_inside(request, request.POST.get("next", "")))
 
@@ -62,7 +63,7 @@ class SettingsView(LoginRequiredMixin, View):
 
     def get(self, request: HttpRequest) -> HttpResponse:
         shown = {"themes": [("system", _("As the system")), ("light", _("Light")), ("dark", _("Dark"))]}
-        return page_render(request, "settings", {**shown, "languages": settings.LANGUAGES})
+        return page_render(request, "settings", {**shown, "languages": LANGUAGE_NAMES})
 
     def post(self, request: HttpRequest) -> HttpResponse:
         wanted = {name: request.POST[name] for name in ("theme", "language") if request.POST.get(name)}

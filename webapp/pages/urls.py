@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.urls import path
+from django.views.i18n import set_language
 
 from webapp.pages import account_views, views
 
@@ -12,6 +13,7 @@ urlpatterns = [
     path("sign-in", account_views.SignInView.as_view(), name="sign-in"),
     path("sign-in/link/<str:token>", account_views.sign_in_link, name="sign-in-link"),
     path("sign-out", account_views.sign_out, name="sign-out"),
+    path("language", set_language, name="set_language"),
     path("settings", account_views.SettingsView.as_view(), name="settings"),
     path("operators", views.operators, name="operators"),
     path("operators/new", views.operator_unsaved, name="operator-new"),

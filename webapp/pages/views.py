@@ -10,13 +10,15 @@ from django.core.paginator import Page, Paginator
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from kernelcat_core.errors import KernelcatError
 from webapp.accounts.selectors import signed_in
+from webapp.common.core_texts import error_in
 from webapp.common.errors import WebError, envelope, not_found, status_of
-from webapp.hosts.selectors import host_list
+from webapp.hosts.selectors import host_list, targets_alike
 from webapp.jobs import states
 from webapp.jobs.selectors import JobFilter, job_get, job_summary, jobs_of, queue_place
 from webapp.leaderboard.selectors import board_get, boards_of, operators_on
@@ -47,7 +49,8 @@ def coded(view: Callable[P, HttpResponse]) -> Callable[P, HttpResponse]:
 
 def problem(request: HttpRequest, error: KernelcatError) -> HttpResponse:
     """The error page: code, message, next step."""
-    return page_render(request, "error", {"error": error}, status=status_of(error.code))
+    shown = error_in(error.to_dict(), get_language() or "")
+    return page_render(request, "error", {"error": shown}, status=status_of(error.code))
 
 
 def paged(request: HttpRequest, rows: QuerySet[Any]) -> Page[Any]:
@@ -80,7 +83,7 @@ def operators(request: HttpRequest) -> HttpResponse:
 def operator_unsaved(request: HttpRequest) -> HttpResponse:
     """The operator page with a text that is not saved yet: empty, or a gallery formula (`?from=slug`)."""
     slug = request.GET.get("from", "")
-    item = catalog.gallery_item(slug) if slug else None
+    item = catalog.gallery_item(slug, get_language() or "") if slug else None
     if slug and item is None:
         raise not_found("gallery formula")
     handed = {"operator": None, "version": None, "gallery_item": item, "targets": DEFAULT_TARGETS, "jobs": []}
@@ -108,7 +111,7 @@ def operator(request: HttpRequest, operator_id: str, number: int | None = None) 
 @login_required
 @coded
 def gallery(request: HttpRequest) -> HttpResponse:
-    return page_render(request, "gallery", {"items": catalog.gallery()})
+    return page_render(request, "gallery", {"items": catalog.gallery(get_language() or "")})
 
 
 @require_safe
@@ -146,7 +149,8 @@ def job(request: HttpRequest, job_id: str) -> HttpResponse:
 @coded
 def hosts(request: HttpRequest) -> HttpResponse:
     rows = host_list()
-    return page_render(request, "hosts", {"hosts": rows.items}, {"hosts": rows})
+    shown = [(host, targets_alike(host)) for host in rows.items]
+    return page_render(request, "hosts", {"hosts": shown}, {"hosts": rows})
 
 
 @require_safe

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.http import HttpRequest
+from django.utils.translation import get_language
 from ninja import Router
 
 from webapp.accounts.auth import AsyncSessionAuth
@@ -26,7 +27,7 @@ async def preview(request: HttpRequest, body: PreviewRequest) -> PreviewAnswer:
     user = await request.auser()
     assert isinstance(user, User)
     workspace = await Workspace.objects.aget(owner=user)
-    return await services.preview(workspace, body)
+    return await services.preview(workspace, body, user.language or getattr(request, "LANGUAGE_CODE", ""))
 
 
 @catalog_router.get("/targets", response=list[CatalogTarget], summary="Targets and what is online for them")
@@ -41,4 +42,4 @@ def operator_list(request: HttpRequest) -> list[CatalogOperator]:
 
 @catalog_router.get("/gallery", response=list[GalleryItem], summary="Formulas to start from")
 def gallery_list(request: HttpRequest) -> list[GalleryItem]:
-    return catalog.gallery()
+    return catalog.gallery(get_language() or "")

@@ -6,6 +6,7 @@ import threading
 import time
 from typing import Any
 
+from webapp.common.core_texts import core_text
 from webapp.hosts.selectors import targets_online
 from webapp.preview.pool import pool
 from webapp.preview.schemas import CatalogOperator, CatalogTarget, GalleryItem
@@ -41,9 +42,11 @@ def operators() -> list[CatalogOperator]:
     return [CatalogOperator(**row) for row in _list("operators")]
 
 
-def gallery() -> list[GalleryItem]:
-    return [GalleryItem(**row) for row in _list("gallery")]
+def gallery(language: str = "") -> list[GalleryItem]:
+    """The gallery, its words in `language`."""
+    said = ("title", "group", "summary")
+    return [GalleryItem(**{k: core_text(v, language) if k in said else v for k, v in row.items()}) for row in _list("gallery")]
 
 
-def gallery_item(slug: str) -> GalleryItem | None:
-    return next((item for item in gallery() if item.slug == slug), None)
+def gallery_item(slug: str, language: str = "") -> GalleryItem | None:
+    return next((item for item in gallery(language) if item.slug == slug), None)

@@ -8,18 +8,25 @@ from typing import Any
 from asgiref.sync import sync_to_async
 
 from webapp.common.checks import shapes_check, source_check
+from webapp.common.core_texts import core_text, error_in
 from webapp.jobs.selectors import evidence_of
 from webapp.preview.pool import ask
 from webapp.preview.schemas import Fact, PreviewAnswer, PreviewRequest
 from webapp.workspaces.models import Workspace
 
 
-async def preview(workspace: Workspace, request: PreviewRequest) -> PreviewAnswer:
+async def preview(workspace: Workspace, request: PreviewRequest, language: str = "") -> PreviewAnswer:
     """Raises WebError: KC-W005 too long, KC-X006 too slow, KC-X007 child died. A wrong formula is an answer."""
     source_check(request.source)
     shapes_check(request.shapes)
     started = time.perf_counter()
     answer: dict[str, Any] = await ask("preview", request.model_dump(exclude={"request_id"}))
+    answer = {
+        **answer,
+        "error": error_in(answer.get("error"), language),
+        "onnx": f"# {core_text(said[2:].strip(), language)}" if (said := answer.get("onnx", "")).startswith("# ") else said,
+        "targets": [{**t, "error": error_in(t.get("error"), language)} for t in answer.get("targets", [])],
+    }
     made = PreviewAnswer(
         **answer, request_id=request.request_id, milliseconds=(time.perf_counter() - started) * 1000
     )

@@ -146,6 +146,7 @@ export function trialsFigure(
     type: logScale ? "log" : "linear",
     rangemode: logScale ? "normal" : "tozero",
     exponentformat: "none",
+    ...(logScale ? { dtick: "D2" } : {}),
   };
   layout.yaxis2 = { overlaying: "y", range: [0, 1], visible: false, fixedrange: true };
   layout.uirevision = `${logScale} ${unit.name}`;

@@ -37,7 +37,7 @@ const WORTH_FOLDING = 4;
 /** The lines between the first one and the kernel, and where their count is shown. */
 const helperFold = codeFolding({
   preparePlaceholder: (state, range) =>
-    state.doc.lineAt(range.to).number - state.doc.lineAt(range.from).number,
+    state.doc.lineAt(range.to).number - state.doc.lineAt(range.from).number + 1,
   placeholderDOM: (_view, onclick, count: number) => {
     const button = document.createElement("button");
     button.type = "button";
@@ -51,9 +51,9 @@ const helperFold = codeFolding({
 
 function foldAbove(view: EditorView): void {
   const { doc } = view.state;
-  const from = doc.line(1).to;
   const to = doc.lineAt(kernelStart(doc.toString())).from - 1;
-  if (to <= from || doc.lineAt(to).number <= WORTH_FOLDING) return;
+  if (to <= 0 || doc.lineAt(to).number <= WORTH_FOLDING) return;
+  const from = doc.line(2).from; // the first line says what the text is
   unfoldAll(view);
   view.dispatch({ effects: foldEffect.of({ from, to }) });
 }

@@ -111,7 +111,8 @@ export const bestConfig = (snapshot: JobSnapshot): Record<string, unknown> | nul
 function gain(outcome: Outcome): ComponentChildren {
   const compared = outcome.comparison as Outcome | null | undefined;
   const shown = compared ? number(compared, "ratio") : null;
-  if (!compared || shown === null)
+  const first = ((outcome.best ?? {}) as Partial<Trial>).index === 0;
+  if (!compared || shown === null || first)
     return number(outcome, "baseline_ms") === null ? null : t("outcome.default_best");
   const [low, high] = [number(compared, "ratio_low") ?? shown, number(compared, "ratio_high") ?? shown];
   const values = { ratio: ratio(shown), low: ratio(low), high: ratio(high) };

@@ -115,7 +115,7 @@ function SourcePane({ store, target }: { store: Store; target: string }) {
             {stale}
           </span>
         ) : (
-          <Facts facts={shown?.facts ?? []} />
+          shown && <Facts facts={shown.facts} />
         )}
       </div>
       <div class={`op-pane-body${stale ? " is-stale" : ""}`}>

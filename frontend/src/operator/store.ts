@@ -17,6 +17,7 @@ import { tell, warn, warnAbout } from "../ui/notices";
 import { type Draft, draftKey, readDraft, storeDraft } from "./draft";
 import { chosenLayout, layoutFrom } from "./layout";
 import { isBlank, Preview } from "./preview";
+import { targetShort } from "./words";
 
 export type LiveSession = Session & { live: Live };
 export type Configs = Record<string, Record<string, unknown>>;
@@ -273,7 +274,7 @@ export function openStore(context: OperatorPage, session: LiveSession) {
   /** Takes a tuned Config over and says that saving keeps it. */
   function useConfig(target: string, config: Record<string, unknown>): void {
     configs.value = { ...configs.value, [target]: config };
-    tell(t(changed.value ? "config.taken" : "config.taken_already", { target }));
+    tell(t(changed.value ? "config.taken" : "config.taken_already", { target: targetShort(target) }));
   }
 
   return {

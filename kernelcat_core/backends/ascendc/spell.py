@@ -137,6 +137,7 @@ DIALECT = Dialect(
     infinity="kc_infinity()",
     nan="kc_nan()",
     reserved=_API,
+    wraps=True,
     support=MappingProxyType(_FUNCTIONS),
 )
 

@@ -158,6 +158,7 @@ CUDA = Dialect(
     infinity="__int_as_float(0x7f800000)",
     nan="__int_as_float(0x7fc00000)",
     reserved=_RESERVED,
+    wraps=True,
     support=MappingProxyType(
         {
             "kc_floordiv_i64": _DIVIDE,

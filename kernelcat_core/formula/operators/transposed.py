@@ -60,10 +60,14 @@ class _Axis:
         return f"v{self.n} in maximum(({self.length} - 1 + {self.before})//{self.stride} + 1, 0)"
 
     @property
-    def guard(self) -> str:
-        inside = f"0 <= {self.place} and {self.place} < D{self.n}"
+    def inside(self) -> str:
+        return f"0 <= {self.place} and {self.place} < D{self.n}"
+
+    @property
+    def within(self) -> str:
+        """Whether the tap exists: the last ones of a phase may not."""
         whole = self.phases == 1 or (self.size.isdigit() and int(self.size) % self.phases == 0)
-        return inside if whole else f"{inside} and {self.tap} < {self.size}"
+        return "" if whole else f"{self.tap} < {self.size}"
 
     @property
     def reached(self) -> tuple[str, str]:
@@ -129,9 +133,12 @@ def _transposed(rank: int, name: str, input: Tensor, weight: Tensor, bias: Tenso
     places = ", ".join([*lead, channel, *(a.place for a in axes)])
     taps = ", ".join([channel, filter_, *(a.tap for a in axes)])
     over = ", ".join([f"c in {depth}", *(f"t{a.n} in {a.taps}" for a in axes)])
-    guard = " and ".join(a.guard for a in axes)
+    within = " and ".join(a.within for a in axes if a.within)
+    inside = " and ".join([*(a.inside for a in axes), *([within] if within else [])])
     phases = [f"a{a.n} in {a.phases}" for a in axes if a.phases > 1]
-    body = f"sum[{over}](where({guard}, input[{places}]*weight[{taps}], 0))"
+    # a product of two factors, as in a convolution
+    factor = f"where({within}, weight[{taps}], 0)" if within else f"weight[{taps}]"
+    body = f"sum[{over}](where({inside}, input[{places}], 0)*{factor})"
     lines = [f"weight: [{', '.join(['C', 'F', *(a.size for a in axes)])}]",
              f"input: [{', '.join([*lead, 'C']).replace('n', 'N')}, {', '.join(f'D{a.n}' for a in axes)}]",
              f"_: [C, {count}*{depth}]" if count > 1 else "",

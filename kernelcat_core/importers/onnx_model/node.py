@@ -89,6 +89,7 @@ class Node:
 
 
 Mapping = Callable[[Node], Item | Sequence[Item] | tuple[Item, ...]]
+"""Gives what a node puts out, or NotImplemented where the standard's body of the operator is to be used."""
 
 TABLE: dict[tuple[str, str], dict[int, Mapping]] = {}
 """(domain, operator) -> first opset -> mapping; the highest first opset not above the model's is used."""

@@ -122,16 +122,16 @@ class _Model:
             return (self.trace.constant(known),)
         version = opsets.get(domain, opsets.get("ai.onnx", 1) if not domain else 1)
         found = mapping(domain, n.op_type, version)
-        if found is None:
+        made: Any = NotImplemented
+        if found is not None:
+            made = found(Node(n.op_type, self.trace, values, attributes, version, tuple(n.output), self, scope))
+        if made is NotImplemented:
             body = _body(n, domain, version, tuple(_type_of(v) for v in values))
             if body is None:
                 raise KernelcatError("KC-I004", f"the operator {domain + '.' if domain else ''}{n.op_type} (opset {version}) is "
                                      "not mapped", hint="`kernelcat coverage onnx` lists what is mapped")
             return self._function(body, values, {**self._defaults(n.op_type, domain, version), **attributes})
-        made = found(Node(n.op_type, self.trace, values, attributes, version, tuple(n.output), self, scope))
-        if isinstance(made, tuple):
-            return made
-        return (made,)  # type: ignore[return-value]
+        return made if isinstance(made, tuple) else (made,)
 
     def _function(self, function: Function, values: tuple[Item, ...], attributes: Mapping[str, Any]) -> list[Item]:
         """The body of a model-local function, or of an operator that the standard defines by others."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,12 +20,18 @@ _PLAIN = {operator.getitem, operator.add, operator.sub, operator.mul, operator.f
 """Functions of Python that occur between operators: taking a result apart, arithmetic on sizes."""
 
 
+_DRAWN = frozenset(f"aten.{name}" for name in (
+    "rand.default", "rand_like.default", "randn.default", "randn_like.default", "bernoulli.p", "randint.default", "randint.low",
+    "randint_like.default", "randint_like.low_dtype", "randperm.default", "uniform.default", "normal_functional.default"))
+"""Random numbers come from torch's own generator, anew for every run, as inputs of the kernels."""
+
+
 @dataclass(frozen=True)
 class Imported:
     """A traced graph: its trace, the names of its inputs in the trace (None for numbers), and its outputs.
 
     An output is a Value, a number or None; `strides` is how torch expects each to lie in memory. `written` are inputs
-    that the graph overwrites at its end (by place), with what they become.
+    that the graph overwrites at its end (by place), with what they become. `drawn` are inputs that a function draws at random.
     """
 
     trace: Trace
@@ -33,6 +39,7 @@ class Imported:
     outputs: tuple[Any, ...]
     strides: tuple[tuple[int, ...] | None, ...]
     written: tuple[tuple[int, Value], ...] = ()
+    drawn: tuple[tuple[str, Callable[[], Any]], ...] = ()
 
 
 def trace_graph(module: Any, inputs: Sequence[Any], evaluate: Evaluate, constants: Mapping[int, Any] | None = None) -> Imported:
@@ -47,6 +54,7 @@ def trace_graph(module: Any, inputs: Sequence[Any], evaluate: Evaluate, constant
     outputs: Any = ()
     place = 0
     written: dict[Any, Value] = {}
+    drawn: list[tuple[str, Callable[[], Any]]] = []
     for n in module.graph.nodes:
         match n.op:
             case "placeholder":
@@ -65,6 +73,11 @@ def trace_graph(module: Any, inputs: Sequence[Any], evaluate: Evaluate, constant
                 scope[n] = _attribute(module, n.target, trace)
             case "call_function" if str(n.target) == "aten.copy_.default" and n.args[0].op == "placeholder":
                 written[n.args[0]] = scope[n] = _called(n, scope, trace)
+            case "call_function" if str(n.target) in _DRAWN:
+                spec = _specs(n.meta["val"])[0]
+                assert spec is not None
+                scope[n] = trace.input("random", np.zeros(spec.shape, spec.dtype.numpy))
+                drawn.append((scope[n].name, _draw(n)))
             case "call_function":
                 scope[n] = _called(n, scope, trace)
             case "output":
@@ -75,7 +88,18 @@ def trace_graph(module: Any, inputs: Sequence[Any], evaluate: Evaluate, constant
     order = [n for n in module.graph.nodes if n.op == "placeholder"]
     final = {**scope, **written}  # who returns an overwritten input means what it became
     return Imported(trace, tuple(names), tuple(_resolved(o, final) for o in listed), tuple(_stride(o) for o in listed),
-                    tuple((order.index(n), v) for n, v in written.items()))
+                    tuple((order.index(n), v) for n, v in written.items()), tuple(drawn))
+
+
+def _draw(n: Any) -> Callable[[], Any]:
+    """A call of the operator on what its arguments look like: their contents do not matter to it."""
+    import torch
+
+    def concrete(item: Any) -> Any:
+        return torch.empty(item.shape, dtype=item.dtype) if isinstance(item, torch.Tensor) else item
+
+    args, kwargs = [concrete(a) for a in _fakes(n.args)], {k: concrete(v) for k, v in _fakes(n.kwargs).items()}
+    return lambda: n.target(*args, **kwargs)
 
 
 def _attribute(module: Any, target: str, trace: Trace) -> Any:

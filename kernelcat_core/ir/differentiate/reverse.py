@@ -6,6 +6,7 @@ Primitives that a reverse needs beside the forward ones (tie counts, scans back)
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -24,11 +25,26 @@ from kernelcat_core.ir.differentiate.algebra import (
     widened,
 )
 from kernelcat_core.ir.differentiate.scalar_rules import partials
-from kernelcat_core.ir.expr import Const, Expr, Load, Op, Var, cast, conjunction, op, substitute, transform, variables
+from kernelcat_core.ir.expr import (
+    Const,
+    Expr,
+    Load,
+    Op,
+    Var,
+    cast,
+    conjunction,
+    op,
+    substitute,
+    transform,
+    variables,
+    walk,
+)
 from kernelcat_core.ir.expr import add as add_index
 from kernelcat_core.ir.expr import index as whole
 from kernelcat_core.ir.expr import mul as mul_index
 from kernelcat_core.ir.graph import Axis, Compute, Primitive, Scan, Scatter, Select, Tensor, monoid
+
+_LONG = 200  # operations of one expression
 
 
 class Received(NamedTuple):
@@ -99,13 +115,29 @@ def _reread(value: Expr, e: Expr, shown: Expr) -> Expr:
     return transform(value, lambda n: cast(shown, e.dtype) if n == e else None)
 
 
+def _shortened(value: Expr, node: Compute, tape: Tape) -> Expr:
+    """A value that got long, with the parts that it repeats most in tensors of their own."""
+    while True:
+        count = Counter(n for n in walk(value) if isinstance(n, Op) and n.dtype.is_float)
+        if count.total() <= _LONG:
+            return value
+        size = {n: sum(1 for _ in walk(n)) for n in count}
+        best = max(size, key=lambda n: (count[n] - 1) * (size[n] - 1) if size[n] < _LONG else 0)
+        if count[best] < 2 or size[best] < 3:
+            return value
+        axes = tuple(a for a in node.axes if a.name in variables(best))
+        held = tape.compute(f"{node.output.name}_part", axes, best)
+        value = transform(value, lambda n, best=best, held=held: held if n == best else None)  # type: ignore[misc]
+
+
 # -- reductions
 
 
 def _compute(node: Compute, seed: Expr, tape: Tape) -> Iterator[Received]:
     out = Load(node.output.name, tuple(a.var for a in node.axes), node.output.dtype)
     if node.monoid is None:
-        yield from _of(node.element[0], seed, node.axes, out)
+        for r in _of(node.element[0], seed, node.axes, out):
+            yield r._replace(value=_shortened(r.value, node, tape))
         return
     for k, s, found in _states(node, seed, tape):
         if isinstance(found, Received):

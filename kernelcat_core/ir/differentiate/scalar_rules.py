@@ -15,7 +15,8 @@ Textbook derivatives, with these conventions where there is none:
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from typing import TypeVar
 
 from kernelcat_core.ir.differentiate import smooth
 from kernelcat_core.ir.differentiate.algebra import (
@@ -193,25 +194,46 @@ def partials(e: Expr, s: Expr) -> dict[Leaf, Expr]:
 
     `e` is `algebra.widened`; derivatives have the `computed` type of their leaf.
     """
-    if not e.dtype.is_float or is_number(s, 0.0):
-        return {}
-    if isinstance(e, Load | Var):
-        return {e: s}
-    if not isinstance(e, Op) or e.name in FLAT:
-        return {}
+    received: dict[Expr, Expr] = {e: s}
     found: dict[Leaf, Expr] = {}
-    for leaf, d in _below(e, s):
-        found[leaf] = plus(found[leaf], d) if leaf in found else d
+    for node in reversed(_inner_first(e)):
+        d = received.pop(node, None)
+        if d is None or is_number(d, 0.0):
+            continue
+        if isinstance(node, Load | Var):
+            _give(found, node, d)
+        elif isinstance(node, Op) and node.name in CHOICES:
+            for operand, gate in zip(node.args, CHOICES[node.name](node), strict=True):
+                for leaf, part in partials(operand, d).items():
+                    _give(found, leaf, gate(part))
+        elif isinstance(node, Op):
+            known = smooth.partial(node, d)
+            for operand, step in known if known is not None else zip(node.args, RULES[node.name](node, d), strict=True):
+                if step is not None:
+                    _give(received, operand, step)
     return found
 
 
-def _below(e: Op, s: Expr) -> Iterator[tuple[Leaf, Expr]]:
-    """What each operand passes on to leaves."""
-    if e.name in CHOICES:
-        for operand, gate in zip(e.args, CHOICES[e.name](e), strict=True):
-            yield from ((leaf, gate(d)) for leaf, d in partials(operand, s).items())
-        return
-    known = smooth.partial(e, s)
-    for operand, step in known if known is not None else zip(e.args, RULES[e.name](e, s), strict=True):
-        if step is not None:
-            yield from partials(operand, step).items()
+Place = TypeVar("Place", bound=Expr)
+
+
+def _give(to: dict[Place, Expr], place: Place, d: Expr) -> None:
+    to[place] = plus(to[place], d) if place in to else d
+
+
+def _inner_first(e: Expr) -> list[Expr]:
+    """The float nodes that a derivative passes through, each once, operands before operations."""
+    order: dict[Expr, None] = {}
+
+    def visit(n: Expr) -> None:
+        if not n.dtype.is_float or n in order:
+            return
+        if isinstance(n, Op):
+            if n.name in FLAT:
+                return
+            for a in n.args:
+                visit(a)
+        order[n] = None
+
+    visit(e)
+    return list(order)

@@ -45,6 +45,7 @@ class CompiledGraph:
     def __call__(self, inputs: Sequence[Any]) -> list[Any]:
         """Outputs in order: tensors, numbers, None. `inputs` are tensors for every input that is no constant."""
         arrays = {name: to_array(t) for name, t in zip(self.imported.inputs, inputs) if name is not None and hasattr(t, "dtype")}
+        arrays.update({name: to_array(draw()) for name, draw in self.imported.drawn})
         made = self.plan.run(arrays)
         outputs: list[Any] = []
         for value, name, stride in zip(self.imported.outputs, self.names, self.imported.strides, strict=True):

@@ -19,6 +19,7 @@ from kernelcat_core.ir.expr import (
     cast,
     coefficient,
     index,
+    loads,
     mul,
     op,
     product,
@@ -58,6 +59,11 @@ def _used(load: Load) -> frozenset[str]:
     return frozenset().union(*(variables(p) for p in parts))
 
 
+def is_computed(load: Load) -> bool:
+    """Whether where a load goes depends on data: a computed subscript, or a predicate that loads."""
+    return any(loads(e) for e in (*load.index, *(x for x in (load.where, load.fill) if x is not None)))
+
+
 def match(node: Primitive, graph: Graph) -> Match | None:
     """The contraction that `node` is, or None."""
     if not isinstance(node, Compute) or node.monoid is None or node.monoid.name != "sum":
@@ -71,7 +77,7 @@ def match(node: Primitive, graph: Graph) -> Match | None:
     for x in (a, b):
         if x.fill is not None and not (isinstance(x.fill, Const) and x.fill.value == 0):
             return None
-        if any(isinstance(i, Load) for i in x.index):
+        if is_computed(x):
             return None
     use_a, use_b = _used(a), _used(b)
     if not any(axis.name in use_a and axis.name in use_b for axis in node.reduce_axes):

@@ -10,8 +10,8 @@ from __future__ import annotations
 from kernelcat_core.errors import KernelcatError
 from kernelcat_core.ir.expr import ZERO, Const, Expr, Var, add, conjunction, op, walk
 from kernelcat_core.ir.graph import Axis, Compute, Graph, Scatter
-from kernelcat_core.ir.tile import Lane, TileProgram
 from kernelcat_core.ir.normal_form import same
+from kernelcat_core.ir.tile import Lane, TileProgram
 from kernelcat_core.schedule.affine import constant, linear
 from kernelcat_core.schedule.emit import Emitter
 from kernelcat_core.schedule.kernel import Kernel

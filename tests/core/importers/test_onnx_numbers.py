@@ -48,7 +48,7 @@ def test_every_code_survives_a_round_trip(name: str) -> None:
 @pytest.mark.parametrize("name", ["float8_e4m3fnuz", "float8_e5m2fnuz", "float4_e2m1fn"])
 def test_casts_round_to_the_nearest(name: str) -> None:
     kind = np.dtype(getattr(ml_dtypes, name))
-    most = float(ml_dtypes.finfo(kind).max)
+    most = float({"float8_e4m3fnuz": 240, "float8_e5m2fnuz": 57344, "float4_e2m1fn": 6}[name])
     x = np.linspace(-most, most, 3001).astype(np.float32)
     got = ran("Cast", [x], to=helper.np_dtype_to_tensor_dtype(kind))
     np.testing.assert_array_equal(got.astype(np.float32), x.astype(kind).astype(np.float32))

@@ -13,7 +13,7 @@ from kernelcat_core.numerics.distributions import distributions_of, make_inputs
 
 CATALOG = {entry.name: entry for entry in operators.REGISTRY.values()}
 # Samples at computed positions: the floor of a position jumps, and that the weights go to 0 there is not seen.
-JUMPS = {"grid_sample", "roi_align", "deform_conv2d"}
+JUMPS = {"grid_sample", "roi_align", "deform_conv2d", "histogram"}
 
 
 def example(name: str, dtype: str) -> Lowered:

@@ -191,7 +191,8 @@ SCATTERS: dict[str, Callable[[], Graph]] = {
     "scatter_last_axis": scatter_last_axis, "histogram": histogram,
 }
 GRAPHS: dict[str, Callable[[], Graph]] = {
-    "softmax": softmax, "attention": attention, "softmax_middle": softmax_middle, "layer_norm": layer_norm, "matmul_bias": matmul_bias,
+    "attention": attention,
+    "softmax": softmax, "softmax_middle": softmax_middle, "layer_norm": layer_norm, "matmul_bias": matmul_bias,
     "convolution": convolution, "pool": pool, "chain_f16": chain_f16, "argmax_rows": argmax_rows, "whole_sum": whole_sum,
     "narrow_max": narrow_max,
     "gather": gather, "names_meet": names_meet, "select_by_position": lambda: nearest(False),

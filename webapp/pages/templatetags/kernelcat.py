@@ -6,8 +6,10 @@ from typing import Any
 
 from django import template
 from django.http import HttpRequest
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
+from webapp.common.core_texts import core_text
 from webapp.operators.naming import headline
 
 register = template.Library()
@@ -27,6 +29,12 @@ def milliseconds(value: float | None) -> str:
 def formula_line(source: str | None) -> str:
     """The line of a formula that stands for it in a list."""
     return headline(source or "")
+
+
+@register.filter
+def in_language(text: str) -> str:
+    """What the core said, in the language of the page."""
+    return core_text(text, get_language() or "")
 
 
 @register.filter

@@ -3,7 +3,7 @@
 from importlib import import_module
 
 FAMILIES = (
-    "bits", "control", "convolution", "elementwise", "indexing", "layout", "ml", "normalisation", "pooling", "products",
+    "attention", "bits", "control", "convolution", "elementwise", "indexing", "layout", "ml", "normalisation", "pooling", "products",
     "quantization", "random", "recurrent", "reductions", "sequences", "shapes", "signals", "sorting", "spatial", "training",
     "trees", "vision")
 

@@ -111,7 +111,7 @@ def _older(n: Node, side: str, count: int, dtype: Any) -> Forest:
                           np.asarray(weights).tolist(), strict=True):
         table[place[t, v], o] += w
         told[place[t, v], o] = True
-    return Forest(column("featureids").astype(np.int64), mode, column("values").astype(dtype), *sides,
+    return Forest(column("featureids").astype(np.int64), mode, column("values").astype(dtype), sides[0], sides[1],
                   column("missing_value_tracks_true").astype(np.int64), roots, np.zeros((len(mode), 1), dtype),
                   np.zeros(len(mode), np.int64), table, told)
 
@@ -175,7 +175,7 @@ def tree_ensemble(n: Node) -> Value:
     table[len(inner) + np.arange(len(targets)), targets] = np.asarray(n.attr("leaf_weights"))
     told[len(inner) + np.arange(len(targets)), targets] = True
     forest = Forest(whole(n.attr("nodes_featureids"), np.int64), np.concatenate([inner, np.full(len(targets), _LEAF)]),
-                    whole(n.attr("nodes_splits"), dtype), *sides,
+                    whole(n.attr("nodes_splits"), dtype), sides[0], sides[1],
                     whole(n.attr("nodes_missing_value_tracks_true") or np.zeros(len(inner)), np.int64),
                     np.asarray(n.attr("tree_roots"), np.int64), members, counts, table, told)
     how = ("AVERAGE", "SUM", "MIN", "MAX")[n.attr("aggregate_function", 1)]

@@ -255,6 +255,7 @@ def put(n: Node, x: Value, places: Value, source: Value, accumulate: bool = Fals
 @aten_op("masked_scatter")
 def masked_scatter(n: Node, x: Value, mask: Value, source: Value) -> Value:
     """The places under the mask take the source's elements in order."""
+    x = expanded(n, x, n.out.shape)
     flat = reshaped(n, expanded(n, n.cast(mask, BOOL), x.shape), (x.size,))
     before = n.formula('y = scan("sum", i64(m), 0, exclusive=True)', m=flat)
     s = n.cast(reshaped(n, source, (source.size,)), x.dtype)
