@@ -103,6 +103,16 @@ def _conformance(a: argparse.Namespace) -> Answer:
 
         report = onnx_suite.run(a.only, terminal.progress(a.json))
         return report, terminal.suite(report, list(onnx_suite.failures(report["outcomes"]))), 1 if report["failed"] else 0
+    if a.name == "torch":
+        from kernelcat_core.conformance import torch_suite
+
+        report = torch_suite.run(a.only, progress=terminal.progress(a.json))
+        return report, torch_suite.text(report), 1 if report["failed"] else 0
+    if a.name == "torch-models":
+        from kernelcat_core.conformance import torch_models
+
+        report = torch_models.run(a.only, terminal.progress(a.json))
+        return report, torch_models.text(report), 1 if report["failed"] else 0
     from kernelcat_core import api
 
     report = api.conformance(a.name, on_progress=terminal.progress(a.json))
@@ -176,10 +186,10 @@ def parser() -> argparse.ArgumentParser:
     bench.add_argument("name", choices=("cpu",))
     bench.add_argument("--only", default="", metavar="TEXT", help="rows whose name holds TEXT")
     conformance = add("conformance", _conformance, "run a conformance suite", common)
-    conformance.add_argument("name", choices=("gallery", "onnx"))
-    conformance.add_argument("--only", default="", metavar="TEXT", help="cases whose name holds TEXT (onnx)")
+    conformance.add_argument("name", choices=("gallery", "onnx", "torch", "torch-models"))
+    conformance.add_argument("--only", default="", metavar="TEXT", help="cases whose name holds TEXT")
     coverage = add("coverage", _coverage, "what is imported of a source, and how", common)
-    coverage.add_argument("name", choices=("onnx",))
+    coverage.add_argument("name", choices=("onnx", "torch"))
     up = add("up", _up, "start the web IDE, a worker and all they need")
     up.add_argument("--port", type=int, default=None, help="default: $PORT, else 8000")
     add("worker", _worker, "start a worker only")

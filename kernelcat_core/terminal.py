@@ -134,7 +134,7 @@ def trial(quiet: bool) -> Callable[[Report], None] | None:
             first.append(t["median_ms"])
             what = milliseconds(t["median_ms"], first[0])
         else:
-            what = (t["error"] or {}).get("message", t["status"])
+            what = str((t["error"] or {}).get("message", t["status"]))
         print(f"{t['index'] + 1:4d}  {what:>12}  {config_text(t['config'])}", file=sys.stderr, flush=True)
 
     return write

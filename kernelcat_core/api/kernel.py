@@ -80,8 +80,8 @@ class Kernel:
     def __call__(self, *positional: Any, **arrays: Any) -> Any:
         """Run on `arrays`, given by name; scalars may be Python numbers. Raises KC-F020 where they do not fit."""
         if positional:
-            call = ", ".join(f"{n}=..." for n in self.inputs)
-            raise KernelcatError("KC-F020", "arrays are given by name", hint=f"kernel({call})")
+            names = ", ".join(f"{n}=..." for n in self.inputs)
+            raise KernelcatError("KC-F020", "arrays are given by name", hint=f"kernel({names})")
         self._calls += 1
         call, given, sizes = self._prepare(arrays)
         outputs = call()

@@ -61,6 +61,11 @@ def compare(name: str, options: Options | None = None) -> Outcome:
     return Outcome(name, passed, worst, "" if passed else f"outputs differ by {worst:.2g} of the largest value")
 
 
+def text(report: dict[str, Any]) -> str:
+    """A line a model."""
+    return "\n".join(f"{o['name']}: {'ok' if o['passed'] else o['reason']} ({o['error']:.1g})" for o in report["outcomes"])
+
+
 Model = tuple[Any, Sequence[tuple[Any, ...]]]
 
 
@@ -103,7 +108,8 @@ def mobilenet(width: int, stages: Sequence[tuple[int, int, int, int]], size: int
             super().__init__()
             inner = into*expansion
             wide = [] if expansion == 1 else [nn.Conv2d(into, inner, 1, bias=False), nn.BatchNorm2d(inner), nn.ReLU6()]
-            self.path = nn.Sequential(*wide, nn.Conv2d(inner, inner, 3, stride, 1, groups=inner, bias=False), nn.BatchNorm2d(inner),
+            self.path = nn.Sequential(*wide, nn.Conv2d(inner, inner, 3, stride, 1, groups=inner, bias=False),
+                                      nn.BatchNorm2d(inner),
                                       nn.ReLU6(), nn.Conv2d(inner, out, 1, bias=False), nn.BatchNorm2d(out))
             self.same = stride == 1 and into == out
 
@@ -116,7 +122,8 @@ def mobilenet(width: int, stages: Sequence[tuple[int, int, int, int]], size: int
         for k in range(count):
             layers.append(Inverted(into, out, stride if not k else 1, expansion))
             into = out
-    module = nn.Sequential(*layers, nn.Conv2d(into, 4*into, 1), nn.ReLU6(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4*into, 10))
+    module = nn.Sequential(*layers, nn.Conv2d(into, 4*into, 1), nn.ReLU6(), nn.AdaptiveAvgPool2d(1), nn.Flatten(),
+                           nn.Linear(4*into, 10))
     return module, [(torch.randn(1, 3, size, size),)]
 
 

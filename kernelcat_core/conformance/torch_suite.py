@@ -182,3 +182,13 @@ def report(found: Sequence[Outcome]) -> dict[str, Any]:
     listed = sorted(found, key=lambda o: o.key)
     return {"suite": "torch", "passed": sum(o.passed for o in found), "failed": sum(not o.passed for o in found),
             "total": len(found), "groups": groups, "outcomes": [{**asdict(o), "passed": o.passed, "key": o.key} for o in listed]}
+
+
+def text(report: dict[str, Any]) -> str:
+    """Totals by mode and type, then every operator that does not pass and why."""
+    lines = [f"{group}: {', '.join(f'{n} {what}' for what, n in counts.items())}" for group, counts in report["groups"].items()]
+    for o in report["outcomes"]:
+        if not o["passed"]:
+            what = "not mapped" if o["unmapped"] else f"{o['failed']} of {o['samples']} samples"
+            lines.append(f"failed: {o['key']}: {what}: {o['reason']}")
+    return "\n".join(lines)

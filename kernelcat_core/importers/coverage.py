@@ -14,12 +14,6 @@ HOWS = {
     "refused": "KC-I004 or KC-I002, for the reason given",
 }
 _HOST_FAMILIES = frozenset({"control", "sequences", "shapes"})
-_STRINGS = "strings have no kernels"
-_REASONS = {
-    "ImageDecoder": "decoding image files is no kernel", "RegexFullMatch": _STRINGS, "StringConcat": _STRINGS,
-    "StringNormalizer": _STRINGS, "StringSplit": _STRINGS, "CategoryMapper": _STRINGS, "DictVectorizer": _STRINGS,
-    "CastMap": "maps have no kernels", "ZipMap": "maps have no kernels",
-}
 _DOMAINS = ("", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training")
 
 
@@ -38,7 +32,7 @@ def onnx() -> tuple[Entry, ...]:
     from onnx import defs
 
     from kernelcat_core.importers.onnx_model import nodes as nodes
-    from kernelcat_core.importers.onnx_model.node import TABLE
+    from kernelcat_core.importers.onnx_model.node import REFUSED, TABLE
 
     newest: dict[tuple[str, str], Any] = {(s.domain, s.name): s for s in defs.get_all_schemas()}
     found: list[Entry] = []
@@ -54,11 +48,25 @@ def onnx() -> tuple[Entry, ...]:
         elif schema.has_function or schema.has_context_dependent_function:
             found.append(Entry(domain, name, "function"))
         else:
-            found.append(Entry(domain, name, "refused", _REASONS.get(name, "not mapped")))
+            found.append(Entry(domain, name, "refused", REFUSED.get(name, "not mapped")))
     return tuple(found)
 
 
-SOURCES: dict[str, Callable[[], tuple[Entry, ...]]] = {"onnx": onnx}
+def torch() -> tuple[Entry, ...]:
+    """The ATen operators (with overloads) that are mapped, and those that torch itself takes apart into others."""
+    from kernelcat_core.importers.torch_model import nodes as nodes
+    from kernelcat_core.importers.torch_model.decompositions import decompositions
+    from kernelcat_core.importers.torch_model.node import TABLE
+
+    found = [Entry(name.split(".", 1)[0], name.split(".", 1)[1], "formula") for name in TABLE]
+    for op in decompositions():
+        name = str(op)
+        if name.startswith("aten.") and not name.split(".")[-1].endswith("out") and not op._schema.is_mutable:
+            found.append(Entry("aten", name.split(".", 1)[1], "function", "torch's decomposition"))
+    return tuple(sorted(found, key=lambda e: (e.domain, e.name)))
+
+
+SOURCES: dict[str, Callable[[], tuple[Entry, ...]]] = {"onnx": onnx, "torch": torch}
 
 
 def totals(entries: Sequence[Entry]) -> dict[str, int]:

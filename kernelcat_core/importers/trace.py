@@ -22,6 +22,7 @@ from kernelcat_core.errors import KernelcatError
 from kernelcat_core.formula import lower, parse
 from kernelcat_core.ir.expr import Const, Expr, Load, Size, cast, index, transform
 from kernelcat_core.ir.graph import Graph, Primitive, Tensor, map_expressions, reads
+from kernelcat_core.ir.interpreter import evaluate
 
 Array = npt.NDArray[Any]
 Evaluate = Callable[[Graph, Mapping[str, Array]], Mapping[str, Array]]
@@ -112,15 +113,21 @@ class Trace:
         graph = self.graph(wanted)
         fixed = self.fixed
         self.volatile = self.volatile or any(t.name not in fixed for t in graph.inputs)
-        self._known.update(self._evaluate(graph, {t.name: self._contents(t.name) for t in graph.inputs}))
+        self._known.update(self._evaluate(graph, {t.name: self.contents(t.name) for t in graph.inputs}))
 
-    def _contents(self, name: str) -> Array:
+    def contents(self, name: str) -> Array:
+        """What an input of `graph` holds in this run."""
         return self._known[name] if name in self._known else self.feeds[name]
+
+    @property
+    def weights(self) -> dict[str, Array]:
+        """Contents of constants by tensor name."""
+        return {n: self.feeds[n] for n in self.constants.values()}
 
     @property
     def fixed(self) -> dict[str, Array]:
         """Contents of constants, and of what was computed already, by tensor name."""
-        return {**{n: self.feeds[n] for n in self.constants.values()}, **self._known}
+        return {**self.weights, **self._known}
 
     # -- operators
 
@@ -156,7 +163,15 @@ class Trace:
         return self.formulas(f"y = {operator}({', '.join(texts)})", **values)
 
     def splice(self, graph: Graph, values: Mapping[str, Value]) -> tuple[Value, ...]:
-        """Join a graph of constant sizes whose inputs are `values`; gives its outputs."""
+        """Join a graph of constant sizes whose inputs are `values`; gives its outputs.
+
+        Arithmetic of shapes (a few numbers that the host knows) is done at once, by the meaning of the graph.
+        """
+        if graph.nodes and values and all(_is_shape(v) for v in values.values()) and all(
+                math.prod(_numbers(node.output)) <= SHAPE_LIMIT for node in graph.nodes):
+            known = {n: v.constant for n, v in values.items() if v.constant is not None}
+            made_now = evaluate(graph, {t.name: known[t.name] for t in graph.inputs})
+            return tuple(self.constant(made_now[n]) for n in graph.outputs)
         names: dict[str, str] = {}
         literals: dict[str, Const] = {}
         for t in graph.inputs:
@@ -224,6 +239,15 @@ class Trace:
             count += 1
             name = f"{clean}_{count}" if stem != "v" else f"{clean}{len(self.nodes)}_{count}"
         return name
+
+
+SHAPE_LIMIT = 64
+"""Elements of a constant that still counts as a shape."""
+
+
+def _is_shape(v: Value) -> bool:
+    """Whether a value is a small constant: whole numbers, flags, or up to eight fractions (scales of sizes)."""
+    return v.constant is not None and not v.name and not v.code and v.size <= (8 if v.dtype.is_float else SHAPE_LIMIT)
 
 
 def _unmarked(e: Expr) -> Expr | None:

@@ -205,7 +205,8 @@ class _Matcher:
         if e.name == "where" and isinstance(core(e.args[2]), Const) and core(e.args[2]) == Const(0.0, e.args[2].dtype):
             inner = self._weight(e.args[1])
             if inner is not None and self._in_row(e.args[0]):
-                return replace(inner, share=op("where", e.args[0], inner.share, Const(0.0, self.dtype)))
+                nothing = op("mul", Var("s0", self.dtype), Const(0.0, self.dtype))  # 0 times a NaN among the values is NaN
+                return replace(inner, share=op("where", e.args[0], inner.share, nothing))
         return None
 
     def _reduction(self, load: Load, name: str) -> Compute | None:

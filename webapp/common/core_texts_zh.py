@@ -1,6 +1,6 @@
 """Simplified Chinese for what the core says: hosts' facts, the gallery, errors in formulas and their next steps."""
 
-# ruff: noqa: RUF001  full-width punctuation is Chinese
+# ruff: noqa: E501  pairs stay on one line
 from __future__ import annotations
 
 HOSTS = {

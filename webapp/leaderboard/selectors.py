@@ -60,7 +60,7 @@ def operators_on(board: Board) -> list[tuple[str, int]]:
         .order_by("-created_at")
         .values_list("job__operator_id", "job__version_number")
     )
-    return [(operator, version) for operator, version in newest[:1] if operator]
+    return [(operator, version) for operator, version in newest[:1] if operator and version is not None]
 
 
 def board_detail(board_id: str) -> BoardDetail:

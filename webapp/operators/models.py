@@ -28,7 +28,10 @@ class Operator(models.Model):
 
 
 class Version(models.Model):
-    """One saved text of an operator, its shapes and the knobs set by hand (target -> knob -> value). Rows are written once; changing one is a programming error."""
+    """One saved text of an operator, its shapes and the knobs set by hand (target -> knob -> value).
+
+    Rows are written once; changing one is a programming error.
+    """
 
     operator = models.ForeignKey(Operator, on_delete=models.CASCADE, related_name="versions")
     number = models.PositiveIntegerField()

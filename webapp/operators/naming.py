@@ -16,9 +16,22 @@ def headline(source: str) -> str:
     return (computed or lines or [""])[-1]
 
 
+def _call(line: str) -> str:
+    """The name of the call that is all of a line's value: `softmax` of `Y = softmax(X, axis=-1)`; "" for other lines."""
+    found = re.fullmatch(r"(?:\w+\s*=\s*)?([^\W\d]\w*)\((.*)\)", line)
+    if found is None:
+        return ""
+    depth = 0
+    for sign in found[2]:
+        depth += (sign == "(") - (sign == ")")
+        if depth < 0:  # the first bracket closes before the end: more than one call
+            return ""
+    return found[1]
+
+
 def derived_name(source: str) -> str:
-    """The comment that opens the text, else its headline, shortened."""
+    """The comment that opens the text, else the operator that it calls, else its headline; shortened."""
     first = next((line.strip() for line in source.splitlines() if line.strip()), "")
     name = first.lstrip("# ").strip() if first.startswith("#") else ""
-    name = name or headline(source) or "formula"
+    name = name or _call(headline(source)) or headline(source) or "formula"
     return name if len(name) <= NAME_LENGTH else f"{name[: NAME_LENGTH - 1].rstrip()}…"

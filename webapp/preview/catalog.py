@@ -44,8 +44,11 @@ def operators() -> list[CatalogOperator]:
 
 def gallery(language: str = "") -> list[GalleryItem]:
     """The gallery, its words in `language`."""
-    said = ("title", "group", "summary")
-    return [GalleryItem(**{k: core_text(v, language) if k in said else v for k, v in row.items()}) for row in _list("gallery")]
+    items = [GalleryItem(**row) for row in _list("gallery")]
+    for item in items:
+        item.title, item.group = core_text(item.title, language), core_text(item.group, language)
+        item.summary = core_text(item.summary, language)
+    return items
 
 
 def gallery_item(slug: str, language: str = "") -> GalleryItem | None:

@@ -52,7 +52,7 @@ def _epilogue(lead: list[str], empty_rows: bool, places: list[str]) -> list[str]
     lines.append(f"total[{row}] = sum[s]({weight})")
     share = f"{weight} / total[{row}]"
     if empty_rows:
-        share = f"where(total[{row}] > 0, {share}, 0.0)"
+        share = f"where(total[{row}] != 0, {share}, 0.0)"
     lines.append(f"share[{element}] = {share}")
     lines.append(f"y[{', '.join([*lead, 'q', 'e'])}] = sum[s](share[{element}]*value[{', '.join([*places, 's', 'e'])}])")
     return lines

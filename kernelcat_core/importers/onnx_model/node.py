@@ -95,6 +95,16 @@ TABLE: dict[tuple[str, str], dict[int, Mapping]] = {}
 """(domain, operator) -> first opset -> mapping; the highest first opset not above the model's is used."""
 
 
+_STRINGS = "strings have no kernels"
+REFUSED = {
+    "ImageDecoder": "decoding image files is no kernel", "RegexFullMatch": _STRINGS, "StringConcat": _STRINGS,
+    "StringNormalizer": _STRINGS, "StringSplit": _STRINGS, "CategoryMapper": _STRINGS, "DictVectorizer": _STRINGS,
+    "CastMap": "maps have no kernels", "ZipMap": "maps have no kernels",
+    "Gradient": "gradients of a model are not taken inside it",
+}
+"""Why operators of the standard are refused for good."""
+
+
 def onnx_op(names: str, since: int = 1, domain: str = "") -> Callable[[Mapping], Mapping]:
     """Register a mapping for one operator or several (separated by spaces), from opset `since` on."""
 

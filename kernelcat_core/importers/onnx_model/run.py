@@ -12,7 +12,7 @@ import numpy as np
 
 from kernelcat_core.errors import KernelcatError
 from kernelcat_core.importers.onnx_model import nodes as nodes  # fills the table
-from kernelcat_core.importers.onnx_model.node import Item, Node, mapping
+from kernelcat_core.importers.onnx_model.node import REFUSED, Item, Node, mapping
 from kernelcat_core.importers.onnx_model.nodes.host import folded
 from kernelcat_core.importers.trace import Array, Evaluate, Trace, Value, coded
 
@@ -129,7 +129,8 @@ class _Model:
             body = _body(n, domain, version, tuple(_type_of(v) for v in values))
             if body is None:
                 raise KernelcatError("KC-I004", f"the operator {domain + '.' if domain else ''}{n.op_type} (opset {version}) is "
-                                     "not mapped", hint="`kernelcat coverage onnx` lists what is mapped")
+                                     f"refused: {REFUSED.get(n.op_type, 'not mapped')}",
+                                     hint="`kernelcat coverage onnx` lists what is mapped")
             return self._function(body, values, {**self._defaults(n.op_type, domain, version), **attributes})
         return made if isinstance(made, tuple) else (made,)
 

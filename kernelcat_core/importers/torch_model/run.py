@@ -83,7 +83,8 @@ def trace_graph(module: Any, inputs: Sequence[Any], evaluate: Evaluate, constant
             case "output":
                 outputs = n.args[0]
             case _:
-                raise KernelcatError("KC-I003", f"the graph holds a {n.op} node ({n.target})", hint="export it to ATen operators first")
+                raise KernelcatError("KC-I003", f"the graph holds a {n.op} node ({n.target})",
+                                     hint="export it to ATen operators first")
     listed = list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
     order = [n for n in module.graph.nodes if n.op == "placeholder"]
     final = {**scope, **written}  # who returns an overwritten input means what it became
@@ -162,7 +163,8 @@ def _bound(schema: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple
 
 def _resolved(item: Any, scope: dict[Any, Any]) -> Any:
     if isinstance(item, (list, tuple)):
-        return type(item)(_resolved(x, scope) for x in item) if type(item) in (list, tuple) else [_resolved(x, scope) for x in item]
+        return type(item)(_resolved(x, scope) for x in item) if type(item) in (list, tuple) else [_resolved(x,
+                                                                                                            scope) for x in item]
     if isinstance(item, dict):
         return {k: _resolved(v, scope) for k, v in item.items()}
     if isinstance(item, slice):
@@ -192,7 +194,7 @@ def _spec(v: Any) -> Spec | None:
 
 def _stride(node: Any) -> tuple[int, ...] | None:
     val = node.meta.get("val") if hasattr(node, "meta") else None
-    return tuple(int(s) for s in val.stride()) if hasattr(val, "stride") else None
+    return tuple(int(s) for s in val.stride()) if val is not None and hasattr(val, "stride") else None
 
 
 __all__ = ["Array", "Imported", "trace_graph"]

@@ -23,7 +23,8 @@ def element_type(dtype: Any) -> DType:
     """The DType of a torch.dtype. Raises KC-I002 for complex and quantized ones."""
     name = str(dtype).removeprefix("torch.")
     if name not in _BY_TORCH:
-        raise KernelcatError("KC-I002", f"tensors of {dtype} have no kernels", hint="convert to a float, integer or bool type first")
+        raise KernelcatError("KC-I002", f"tensors of {dtype} have no kernels",
+                             hint="convert to a float, integer or bool type first")
     return DTYPES[_BY_TORCH[name]]
 
 

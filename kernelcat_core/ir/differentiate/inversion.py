@@ -62,13 +62,15 @@ def invert(load: Load, axes: tuple[Axis, ...], target: tuple[Axis, ...], fresh: 
     s = _Solver({a.name: a.size for a in axes}, {a.name: a.size for a in target}, fresh)
     s.predicates = [_aimed(c, load, target) for c in conjuncts(load.where)]
     s.equations = [(poly.normal(e), t.var) for e, t in zip(load.index, target, strict=True)]
-    if not s.solve():
+    try:
+        s.solve()
+    except _Unsolved:
         return None
     stated = [(name, normal(substitute(c, s.bound))) for name, c in s.guards]
     stated += [("", normal(substitute(c, s.bound))) for c in s.predicates]
     kept = [(name, c) for name, c in stated if not s.certain(c)]
     guards = dict.fromkeys(sorted((c for _, c in kept), key=is_affine, reverse=True))
-    outside = {n: frozenset(c for name, c in kept if name == n) for n in s.bound}
+    outside = {n: frozenset(c for name, c in kept if name in s.relied(n)) for n in s.bound}
     free = tuple(Axis(n, size) for n, size in s.sizes.items() if n not in s.bound)
     return Inversion(s.bound, free, tuple(guards), {n: found for n, found in outside.items() if found}, s.ranges())
 
@@ -129,6 +131,10 @@ def _aimed(c: Expr, load: Load, target: tuple[Axis, ...]) -> Expr:
     return c
 
 
+class _Unsolved(Exception):
+    """The equations are of no form that can be solved."""
+
+
 @dataclass
 class _Solver:
     """Mutable while one load is inverted. `sizes` are ranges of the loop's variables, `around` of the position's."""
@@ -141,6 +147,12 @@ class _Solver:
     bound: dict[str, Expr] = field(default_factory=dict)
     guards: list[tuple[str, Expr]] = field(default_factory=list)
     """Conditions, each with the variable whose value needs it ("": none)."""
+    relies: dict[str, frozenset[str]] = field(default_factory=dict)
+    """Variable -> those still free when it was solved for: its value is inside where theirs are."""
+
+    def relied(self, name: str) -> frozenset[str]:
+        """The variable and all on which its value relies."""
+        return frozenset({name}).union(*(self.relied(n) for n in self.relies.get(name, ())))
 
     # -- what is known
 
@@ -155,17 +167,21 @@ class _Solver:
 
     # -- steps
 
-    def solve(self) -> bool:
+    def solve(self) -> None:
+        """Solve all equations, the simplest first; raises _Unsolved."""
         while self.equations:
             self.equations = [(poly.normal(substitute(e, self.bound)), substitute(r, self.bound)) for e, r in self.equations]
             self.equations.sort(key=lambda q: (not isinstance(q[0], Var), len(self.unknown(q[0]))))
-            if not any(step(k) for k in range(len(self.equations)) for step in (self.plain, self.digits, self.atom)) and not any(
+            if not any(self._step(k) for k in range(len(self.equations))) and not any(
                     self.linear(k) for k in range(len(self.equations))):
-                return False
-        return True
+                raise _Unsolved
+
+    def _step(self, k: int) -> bool:
+        return self.plain(k) or self.digits(k) or self.atom(k)
 
     def bind(self, name: str, value: Expr) -> None:
         value = poly.normal(value)
+        self.relies[name] = frozenset(self.unknown(value))
         self.bound = {n: substitute(e, {name: value}) for n, e in self.bound.items()}
         self.guards = [(n, substitute(g, {name: value})) for n, g in self.guards]
         self.bound[name] = value
@@ -241,10 +257,7 @@ class _Solver:
                 self.equations.append((f, add(mul(s, value), self._remainder(f, s))))
             else:
                 self.inside(value, s)
-                quotient = self._quotient(f, s)
-                if quotient is None:
-                    return False
-                self.equations.append((f, add(mul(s, quotient), value)))
+                self.equations.append((f, add(mul(s, self._quotient(f, s)), value)))
             return True
         return False
 
@@ -261,14 +274,16 @@ class _Solver:
                 return c.args[1]
         return self._new("r", s)
 
-    def _quotient(self, f: Expr, s: Expr) -> Expr | None:
+    def _quotient(self, f: Expr, s: Expr) -> Expr:
+        """f // s: known from another equation, else a new variable over its values."""
         partner = self._partner("floordiv", f, s)
         if partner is not None:
             return partner
         found = poly.bounds(poly.of(f), self.ranges())
-        if found is None or not poly.nonnegative(found[0]):
-            return None
-        return self._new("q", poly.normal(add(op("floordiv", poly.expression(found[1]), s), ONE)))
+        if found is None:
+            raise _Unsolved
+        low, high = (op("floordiv", poly.expression(bound), s) for bound in found)
+        return add(self._new("q", poly.normal(add(sub(high, low), ONE))), poly.normal(low))
 
     def _partner(self, name: str, f: Expr, s: Expr) -> Expr | None:
         """The right side of the equation whose left is exactly `name(f, s)`."""

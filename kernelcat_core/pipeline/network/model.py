@@ -16,6 +16,10 @@ from kernelcat_core.ir.graph import Graph
 from kernelcat_core.pipeline.network.plan import Plan
 
 
+PLANS = 256
+"""Plans of graphs in which data decided something that a network keeps."""
+
+
 @dataclass(frozen=True)
 class _Ready:
     """A traced and compiled signature: `looked_at` are inputs whose contents it holds for."""
@@ -39,6 +43,7 @@ class OnnxNetwork:
         self.model = model
         self.threads, self.opt_level, self.folder = threads, opt_level, folder
         self._ready: dict[tuple[Any, ...], list[_Ready]] = {}
+        self._plans: dict[str, Plan] = {}
 
     def __call__(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         key = tuple((n, _signature(v)) for n, v in sorted(inputs.items()))
@@ -47,10 +52,13 @@ class OnnxNetwork:
                 return self._run(ready, inputs)
         imported = trace_model(self.model, inputs, self._evaluate, self.folder)
         trace = imported.trace
-        names = [trace.named(v) for _, item in imported.outputs for v in _tensors(item)]
-        ready = _Ready(imported, Plan(trace.graph(names), trace.fixed, threads=self.threads, opt_level=self.opt_level))
-        if not trace.volatile:
-            self._ready.setdefault(key, []).append(ready)
+        graph = trace.graph([trace.named(v) for _, item in imported.outputs for v in _tensors(item)])
+        if trace.volatile:
+            plan = self._kept(graph, trace.weights)
+            arrays = plan.run({t.name: trace.contents(t.name) for t in plan.inputs})
+            return {name: _contents(item, trace.named, arrays) for name, item in imported.outputs}
+        ready = _Ready(imported, Plan(graph, trace.fixed, threads=self.threads, opt_level=self.opt_level))
+        self._ready.setdefault(key, []).append(ready)
         return self._run(ready, inputs)
 
     @property
@@ -60,7 +68,18 @@ class OnnxNetwork:
         return len(found[-1].plan.steps) if found else 0
 
     def _evaluate(self, graph: Graph, feeds: Mapping[str, Array]) -> Mapping[str, Array]:
-        return Plan(graph, threads=self.threads, opt_level=self.opt_level).run(feeds)
+        return self._kept(graph, {}).run(feeds)
+
+    def _kept(self, graph: Graph, weights: Mapping[str, Array]) -> Plan:
+        """The plan of a graph that data had a say in: where they say the same again, it is there already. The names of
+        `weights` hold their digests."""
+        plan = self._plans.pop(graph.digest, None)
+        if plan is None:
+            plan = Plan(graph, weights, threads=self.threads, opt_level=self.opt_level)
+        self._plans[graph.digest] = plan
+        if len(self._plans) > PLANS:
+            self._plans.pop(next(iter(self._plans)))
+        return plan
 
     def _run(self, ready: _Ready, inputs: Mapping[str, Any]) -> dict[str, Any]:
         trace = ready.imported.trace

@@ -22,10 +22,9 @@ from kernelcat_core.pipeline.network.memory import arena
 from kernelcat_core.runtime.device import usable_cores
 from kernelcat_core.runtime.load import LoadedKernel, aligned_empty, load
 from kernelcat_core.runtime.runner import TensorSpec
-from kernelcat_core.schedule.lower import kernels
-from kernelcat_core.schedule.lower import lower as lower_graph
-from kernelcat_core.schedule.lower import rewritten
 from kernelcat_core.schedule.knobs import Config
+from kernelcat_core.schedule.lower import kernels, rewritten
+from kernelcat_core.schedule.lower import lower as lower_graph
 from kernelcat_core.target import Target
 
 Array = npt.NDArray[Any]

@@ -54,7 +54,8 @@ def _specialised(graph: Any, inputs: Sequence[Any]) -> Any:
 
     def is_open(val: Any) -> bool:
         listed = val if isinstance(val, (list, tuple)) else [val]
-        return any(isinstance(v, torch.SymInt) or (isinstance(v, torch.Tensor) and any(isinstance(s, torch.SymInt) for s in v.shape))
+        return any(isinstance(v,
+                              torch.SymInt) or (isinstance(v, torch.Tensor) and any(isinstance(s, torch.SymInt) for s in v.shape))
                    for v in listed)
 
     if not any(is_open(n.meta.get("val")) for n in graph.graph.nodes):

@@ -40,7 +40,7 @@ class CompiledGraph:
         self.written = [(k, trace.named(v)) for k, v in imported.written]
         wanted = [n for n in self.names if n is not None] + [n for _, n in self.written]
         self.plan = options.plan(trace.graph(wanted), trace.fixed, deferred)
-        self._fixed = set(trace.fixed) | set(imported.inputs)
+        self._fixed: set[str | None] = {*trace.fixed, *imported.inputs}
 
     def __call__(self, inputs: Sequence[Any]) -> list[Any]:
         """Outputs in order: tensors, numbers, None. `inputs` are tensors for every input that is no constant."""

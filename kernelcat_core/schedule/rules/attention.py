@@ -4,6 +4,9 @@ A cell walks the keys in blocks. Scores and results lie transposed, [s, q] and [
 they lie, one element for all queries of the block, and the statistics of a query (greatest score m, sum l) are vectors over
 queries. Key blocks that conditions on positions (causal, a window) rule out wholly are not visited; where such conditions
 hold for a whole block they are not looked at; where conditions that read tensors hold nowhere the block is left out.
+
+A key that is left out has weight 0; a NaN or an infinity among its values, which the formula would multiply by that 0, does
+not reach the result.
 """
 
 from __future__ import annotations

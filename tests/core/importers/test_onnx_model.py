@@ -11,6 +11,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper, parser
 
 from kernelcat_core.errors import KernelcatError
+from kernelcat_core.importers.onnx_model.node import TABLE
 from kernelcat_core.importers.trace import Trace
 from kernelcat_core.pipeline.network.model import OnnxNetwork
 
@@ -112,6 +113,14 @@ def test_data_decide_shapes() -> None:
         np.testing.assert_array_equal(made({"x": x})["y"], np.stack(np.nonzero(x)))
 
 
+def test_what_data_decided_alike_needs_no_second_plan() -> None:
+    made = network("agraph (float[2,3] x) => (float[k] y) {\ni = NonZero (x)\nt = Transpose (i)\ny = GatherND (x, t)\n}")
+    for x in (np.where(X > 0, X, 0), np.where(X < 1, X, 0), np.where(X > 0, 2*X, 0)):
+        np.testing.assert_array_equal(made({"x": x})["y"], x[np.nonzero(x)])
+    counts = {int(np.count_nonzero(x)) for x in (np.where(X > 0, X, 0), np.where(X < 1, X, 0))}
+    assert len(made._plans) == 1 + len(counts), "one plan that counts, one for every count"
+
+
 # -- functions
 
 LOCAL = """<ir_version: 8, opset_import: ["" : 18, "own" : 1]>
@@ -141,6 +150,38 @@ def test_a_body_with_fewer_outputs_than_the_operator() -> None:
     y = ran("agraph (float[2,4] s, int64[2] t) => (float y) { y = SoftmaxCrossEntropyLoss (s, t) }",
             s=np.zeros((2, 4), np.float32), t=np.asarray([1, 3]))
     np.testing.assert_allclose(y, np.log(4), rtol=1e-6)
+
+
+@pytest.mark.parametrize("heads", [4, 2])
+@pytest.mark.parametrize("causal", [0, 1])
+def test_plain_attention_is_what_the_body_says(causal: int, heads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = np.random.default_rng(1)
+    q, k, v = (draw.normal(size=(2, 5, n*8)).astype(np.float32) for n in (4, heads, heads))
+    text = f"""agraph (float[2,5,32] q, float[2,5,{8*heads}] k, float[2,5,{8*heads}] v) => (float[2,5,32] y) {{
+      y = Attention <q_num_heads = 4, kv_num_heads = {heads}, is_causal = {causal}> (q, k, v)
+    }}"""
+    direct = ran(text, 23, q=q, k=k, v=v)
+    monkeypatch.delitem(TABLE, ("", "Attention"))
+    np.testing.assert_allclose(direct, ran(text, 23, q=q, k=k, v=v), rtol=1e-5, atol=1e-6)
+
+
+def test_arithmetic_of_shapes_runs_no_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = network("""agraph (float[2,3] x) => (float[k,6] y) {
+      s = Shape (x)
+      one = Constant <value = int64[1] {1}> ()
+      n = Gather (s, one)
+      two = Constant <value = int64[1] {2}> ()
+      m = Mul (n, two)
+      f = Cast <to = 1> (m)
+      h = Floor (f)
+      w = Cast <to = 7> (h)
+      least = Min (w, m)
+      rest = Constant <value = int64[1] {-1}> ()
+      t = Concat <axis = 0> (rest, least)
+      y = Reshape (x, t)
+    }""")
+    monkeypatch.setattr(made, "_evaluate", lambda graph, feeds: pytest.fail("the shape was computed by kernels"))
+    np.testing.assert_array_equal(made({"x": X})["y"], X.reshape(-1, 6))
 
 
 # -- weights

@@ -1,4 +1,7 @@
-"""Small models of every kind against eager, and training through torch.compile. The full sizes: `kernelcat conformance torch-models`."""
+"""Small models of every kind against eager, and training through torch.compile.
+
+The full sizes: `kernelcat conformance torch-models`.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,8 @@ def test_a_model_gives_what_eager_gives(name: str) -> None:
 
 def net() -> Any:
     torch.manual_seed(3)
-    return torch.nn.Sequential(torch.nn.Conv2d(1, 4, 3, padding=1), torch.nn.BatchNorm2d(4), torch.nn.ReLU(), torch.nn.MaxPool2d(2),
+    return torch.nn.Sequential(torch.nn.Conv2d(1, 4, 3, padding=1), torch.nn.BatchNorm2d(4), torch.nn.ReLU(),
+                               torch.nn.MaxPool2d(2),
                                torch.nn.Conv2d(4, 6, 3, stride=2), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(54, 3))
 
 

@@ -69,6 +69,7 @@ PUBLIC = [
     ("GET", "/sign-in", 200),
     ("GET", "/sign-in/link/{token}", 410),
     ("POST", "/sign-out", 302),
+    ("POST", "/language", 302),
     ("GET", "/api/docs", 200),
     ("GET", "/api/openapi.json", 200),
 ]

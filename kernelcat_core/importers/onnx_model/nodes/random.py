@@ -22,7 +22,7 @@ def _seed(n: Node) -> Value:
     given = n.attr("seed")
     if given is None:
         n.trace.volatile = True
-        return n.trace.stored(np.asarray([secrets.randbits(32), secrets.randbits(32)], np.uint32))
+        return n.trace.input("seed", np.asarray([secrets.randbits(32), secrets.randbits(32)], np.uint32))
     word = int(np.asarray(given, np.float32).view(np.uint32))
     place = len(n.trace.nodes)  # nodes with equal seeds draw different numbers
     return n.trace.stored(np.asarray([word, place], np.uint32))

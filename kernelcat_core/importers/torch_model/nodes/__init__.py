@@ -2,7 +2,8 @@
 
 from importlib import import_module
 
-FAMILIES = ("backward", "convolution", "distances", "elementwise", "indexing", "layout", "pooling", "products", "reductions", "sorting", "prims")
+FAMILIES = ("backward", "convolution", "distances", "elementwise", "indexing", "layout", "pooling", "products",
+            "reductions", "sorting", "prims")
 
 for _family in FAMILIES:
     import_module(f"{__name__}.{_family}")

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from kernelcat_core.dtypes import BOOL
-from kernelcat_core.importers.torch_model.node import Node, aten_op, at, indices
+from kernelcat_core.importers.torch_model.node import Node, at, aten_op, indices
 from kernelcat_core.importers.torch_model.nodes.convolution import pullback
-from kernelcat_core.importers.torch_model.nodes.distances import cdist_backward
+from kernelcat_core.importers.torch_model.nodes.distances import distance_gradient
 from kernelcat_core.importers.torch_model.nodes.indexing import true_places
-from kernelcat_core.importers.torch_model.nodes.layout import edge, reshaped
+from kernelcat_core.importers.torch_model.nodes.layout import edge, expanded, reshaped
 from kernelcat_core.importers.torch_model.nodes.reductions import wide
 from kernelcat_core.importers.trace import Value, literal
 
@@ -41,7 +41,7 @@ def masked_scatter_backward(n: Node, g: Value, mask: Value, sizes: Sequence[int]
     """The gradients under the mask in order, then zeros."""
     total = int(np.prod(sizes))
     flat = reshaped(n, g, (g.size,))
-    places = true_places(n, mask)
+    places = true_places(n, expanded(n, mask, g.shape))
     found = min(places.size, total)
     if not found:
         return n.full(n.out, 0)
@@ -61,7 +61,7 @@ def pdist_backward(n: Node, g: Value, x: Value, p: float, d: Value) -> Value:
         upper = n.formula("y = scatter[u](z, (r[u], c[u]), v[u])", z=full, r=r, c=c, v=v)
         return n.formula("y = scatter[u](z, (c[u], r[u]), v[u])", z=upper, r=r, c=c, v=v)
 
-    return cdist_backward(n, square(g), x, x, p, square(d))
+    return distance_gradient(n, square(g), x, x, p, square(d))
 
 
 @aten_op("_scaled_dot_product_flash_attention_for_cpu")

@@ -21,7 +21,8 @@ def pullback(n: Node, text: str, by: str, g: Value, **values: Value) -> Value:
     return n.formula(f"{text}\ndx_ = grad(y, {by}, g_)\n-> dx_", **values, g_=g)
 
 
-def _call(rank: int, has_bias: bool, stride: Any, padding: Any, dilation: Any, transposed: bool, output_padding: Any, groups: int) -> str:
+def _call(rank: int, has_bias: bool, stride: Any, padding: Any, dilation: Any, transposed: bool, output_padding: Any,
+          groups: int) -> str:
     """The operator of the language that says what aten.convolution says."""
     pads = tuple((p, p) for p in per_axis(padding, rank))
     arguments = {"stride": per_axis(stride, rank), "padding": pads, "dilation": per_axis(dilation, rank), "groups": groups}

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from kernelcat_core.dtypes import BOOL, I64
-from kernelcat_core.importers.torch_model.node import Node, aten_op, at, indices, left
-from kernelcat_core.importers.torch_model.nodes.convolution import pullback
+from kernelcat_core.importers.torch_model.node import Node, at, aten_op, indices, left
+from kernelcat_core.importers.torch_model.nodes.convolution import per_axis, pullback
 from kernelcat_core.importers.torch_model.nodes.indexing import true_places
 from kernelcat_core.importers.torch_model.nodes.layout import expanded, reshaped
-from kernelcat_core.importers.torch_model.nodes.pooling import per_axis
 from kernelcat_core.importers.trace import Value, literal
 
 
@@ -40,6 +39,10 @@ def pdist(n: Node, x: Value, p: float = 2.0) -> Value:
 
 @aten_op("_cdist_backward")
 def cdist_backward(n: Node, g: Value, a: Value, b: Value, p: float, d: Value) -> Value:
+    return distance_gradient(n, g, a, b, p, d)
+
+
+def distance_gradient(n: Node, g: Value, a: Value, b: Value, p: float, d: Value) -> Value:
     """d|a - b|_p / da: nothing where the distance is 0."""
     i = indices("b", a.rank - 2)
     x, y, gd, dd = (at("a", [*i, "p", "m"]), at("b", [*i, "r", "m"]), at("g", [*i, "p", "r"]), at("d", [*i, "p", "r"]))
@@ -157,18 +160,18 @@ def nonzero_static(n: Node, x: Value) -> Value:
     return made if fill == -1 else n.formula(f"y = where(x == -1, {fill}, x)", x=made)
 
 
-@aten_op("_unique2 unique_consecutive")
-def unique(n: Node, x: Value, *a: Any) -> tuple[Value, Value, Value]:
+@aten_op("_unique2 unique_consecutive _unique")
+def unique(n: Node, x: Value, *a: Any) -> tuple[Value, ...]:
     """Distinct elements (in order; or runs), the number of each element's, and how often each occurs."""
     runs = n.name == "unique_consecutive"
-    wants_inverse, wants_counts = (a[0], a[1]) if runs else (a[1], a[2])
+    wants_inverse, wants_counts = (a[0], a[1]) if runs else (a[1], len(a) > 2 and a[2])
     if runs and len(a) > 2 and a[2] is not None and x.rank != 1:
         raise n.refuse("along an axis")
     nothing = n.const(np.empty(0, np.int64))
     flat = reshaped(n, x, (x.size,))
     keys = n.cast(flat, I64) if x.dtype == BOOL else flat
     if not x.size:
-        return flat, n.const(np.empty(x.shape if wants_inverse else 0, np.int64)), nothing
+        return (flat, n.const(np.empty(x.shape if wants_inverse else 0, np.int64)), nothing)[:len(n.specs)]
     order = n.const(np.arange(x.size)) if runs else n.call("argsort", keys)
     sorted_ = keys if runs else n.formula("y[k] = x[o[k]]", x=keys, o=order)
     fresh = n.formula(f"y[k in {x.size}] = where(k > 0, s[k] != s[k - 1], True)", s=sorted_)
@@ -181,4 +184,4 @@ def unique(n: Node, x: Value, *a: Any) -> tuple[Value, Value, Value]:
         inverse = reshaped(n, n.formula("y = scatter[u](z, (o[u],), g[u])", z=zero, o=order, g=group), x.shape)
     if wants_counts:
         counts = n.formula(f"y[k in {places.size}] = where(k < {places.size - 1}, p[k + 1], {x.size}) - p[k]", p=places)
-    return n.cast(made, x.dtype), inverse, counts
+    return (n.cast(made, x.dtype), inverse, counts)[:len(n.specs)]

@@ -81,7 +81,8 @@ def add(n: Node, a: Operand, b: Operand, alpha: Any = None) -> Value:
     if n.out.dtype == BOOL:
         return n.pointwise("a or b" if alpha else "a", BOOL, a=a, b=b)
     sign = "+" if n.name == "add" else "-"
-    return n.pointwise(f"a {sign} b" if alpha == 1 else f"a {sign} b*c", n.out.dtype, a=a, b=b, **({} if alpha == 1 else {"c": alpha}))
+    return n.pointwise(f"a {sign} b" if alpha == 1 else f"a {sign} b*c", n.out.dtype, a=a, b=b,
+                       **({} if alpha == 1 else {"c": alpha}))
 
 
 @aten_op("addcmul addcdiv")
@@ -113,7 +114,8 @@ def rounded_div(n: Node, a: Operand, b: Operand) -> Value:
     # the quotient by way of the remainder, as Python divides floats: floor(a / b) may be rounded up across a whole number
     m = "fmod(a, b)"
     f = f"((a - {m})/b - where({m} != 0 and (b < 0) != ({m} < 0), 1, 0))"
-    return n.pointwise(_FLOOR.replace("f - ", f"{f} - ").replace("floor(f)", f"floor({f})").replace("f ==", f"{f} =="), kind, a=a, b=b)
+    return n.pointwise(_FLOOR.replace("f - ", f"{f} - ").replace("floor(f)", f"floor({f})").replace("f ==",
+                                                                                                    f"{f} =="), kind, a=a, b=b)
 
 
 @aten_op("remainder.Tensor remainder.Scalar remainder.Scalar_Tensor")
@@ -200,7 +202,8 @@ def converted(n: Node, x: Value, *_: Any) -> Value:
     return n.cast(x, n.out.dtype) if x.dtype != n.out.dtype else n.formula("y = +x" if x.dtype != BOOL else "y = x or x", x=x)
 
 
-@aten_op("clone alias detach lift_fresh_copy lift_fresh contiguous positive resolve_conj resolve_neg real conj _conj conj_physical copy copy_")
+@aten_op("clone alias detach detach_copy alias_copy lift_fresh_copy lift_fresh contiguous positive "
+         "resolve_conj resolve_neg real conj _conj conj_physical copy copy_")
 def same(n: Node, x: Value, *others: Any) -> Value:
     if n.name in ("copy", "copy_"):
         from kernelcat_core.importers.torch_model.nodes.layout import expanded

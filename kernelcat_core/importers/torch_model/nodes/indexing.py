@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from kernelcat_core.dtypes import BOOL, I64
-from kernelcat_core.importers.torch_model.node import Node, Operand, aten_op, at, indices, left, number, ranged
+from kernelcat_core.importers.torch_model.node import Node, Operand, at, aten_op, indices, left, number, ranged
 from kernelcat_core.importers.torch_model.nodes.layout import expanded, reshaped
 from kernelcat_core.importers.torch_model.nodes.reductions import wide
 from kernelcat_core.importers.trace import Value
@@ -30,7 +30,8 @@ def true_places(n: Node, flags: Value) -> Value:
 
 def unravelled(n: Node, places: Value, shape: Sequence[int]) -> list[Value]:
     """Row-major positions as one vector of subscripts an axis."""
-    made, step = [], 1
+    made: list[Value] = []
+    step = 1
     for size in reversed(shape):
         made.insert(0, n.formula(f"y[i] = p[i]//{step} % {size}", p=places) if places.size else places)
         step *= size
@@ -84,7 +85,8 @@ def index_put(n: Node, x: Value, listed: Sequence[Value | None], values: Value, 
     source = expanded(n, n.cast(values, x.dtype), p.sizes)
     how = (', "any"' if x.dtype == BOOL else ', "sum"') if accumulate else ""
     over = ranged(p.names, p.sizes) or "u in 1"
-    return n.cast(n.formula(f"y = scatter[{over}](x, ({', '.join(p.inner)},), s{_subscripts(p.names)}{how})", x=x, s=source, **p.values),
+    return n.cast(n.formula(f"y = scatter[{over}](x, ({', '.join(p.inner)},), s{_subscripts(p.names)}{how})", x=x,
+                            s=source, **p.values),
                   x.dtype)
 
 
@@ -155,7 +157,8 @@ def _scattered(n: Node, x: Value, dim: int, places: Value, source: Operand, fold
     else:
         value = number(source, work) if work == BOOL else f"{work}({number(source, work)})"
     how = f', "{fold}"' if fold else ""
-    made = n.formula(f"y = scatter[{ranged(u, places.shape)}](x, ({', '.join(inner)},), {value}{how})", x=n.cast(x, work), **values)
+    made = n.formula(f"y = scatter[{ranged(u, places.shape)}](x, ({', '.join(inner)},), {value}{how})", x=n.cast(x,
+                                                                                                                 work), **values)
     return reshaped(n, n.cast(made, kind), shape)
 
 
@@ -217,12 +220,14 @@ def index_update(n: Node, x: Value, dim: int, places: Value, source: Operand, re
     target = tuple(count if k == dim else s for k, s in enumerate(x.shape))
     everywhere = _spread(n, places, target, dim)
     if isinstance(source, Value):
-        source = n.cast(expanded(n, source, target) if source.rank <= 1 < x.rank or source.shape == target else reshaped(n, source, target),
+        source = n.cast(expanded(n, source,
+                                 target) if source.rank <= 1 < x.rank or source.shape == target else reshaped(n, source, target),
                         x.dtype)
     if n.name == "index_add" and n.kw("alpha", 1) != 1 and isinstance(source, Value):
         source = n.pointwise("a*b", x.dtype, a=source, b=n.kw("alpha"))
     if n.name == "index_reduce" and isinstance(source, Value):
-        return reshaped(n, _folded(n, x, dim, everywhere, source, {"mean": "mean"}.get(reduce, reduce), bool(n.kw("include_self", True))), shape)
+        return reshaped(n, _folded(n, x, dim, everywhere, source, {"mean": "mean"}.get(reduce, reduce),
+                                   bool(n.kw("include_self", True))), shape)
     return reshaped(n, _scattered(n, x, dim, everywhere, source, "sum" if n.name == "index_add" else ""), shape)
 
 

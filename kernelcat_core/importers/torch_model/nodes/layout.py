@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from kernelcat_core.importers.torch_model.node import Node, Spec, aten_op, at, indices, left, number
+from kernelcat_core.importers.torch_model.node import Node, Spec, at, aten_op, indices, left, number
 from kernelcat_core.importers.trace import Value
 
 
@@ -274,7 +274,8 @@ def write_view(n: Node, x: Value, src: Value, *a: Any) -> Value:
         guard = f"{i[dim]} == {place}"
     elif n.name == "slice_scatter":
         dim = (a[0] if a else 0) % x.rank
-        first, _, step = slice(*(a[1] if len(a) > 1 else None, a[2] if len(a) > 2 else None, a[3] if len(a) > 3 else 1)).indices(x.shape[dim])
+        first, _, step = slice(*(a[1] if len(a) > 1 else None, a[2] if len(a) > 2 else None,
+                                 a[3] if len(a) > 3 else 1)).indices(x.shape[dim])
         src = expanded(n, src, [len(range(first, _, step)) if k == dim else s for k, s in enumerate(x.shape)])
         count = src.shape[dim]
         if not count:
@@ -292,7 +293,8 @@ def write_view(n: Node, x: Value, src: Value, *a: Any) -> Value:
     return n.formula(f"{left(i, x.shape)} = where({guard}, {at('s', chosen)}, {at('x', i)})", x=x, s=src)
 
 
-def _strided_scatter(n: Node, x: Value, src: Value, size: Sequence[int], stride: Sequence[int], offset: int | None = None) -> Value:
+def _strided_scatter(n: Node, x: Value, src: Value, size: Sequence[int], stride: Sequence[int],
+                     offset: int | None = None) -> Value:
     flat = reshaped(n, x, (x.size,))
     u = indices("u", len(size)) or ["u"]
     over = ", ".join(f"{c} in {s}" for c, s in zip(u, size or [1]))
@@ -332,7 +334,7 @@ def arange(n: Node, *a: Any) -> Value:
 
 @aten_op("eye eye.m")
 def eye(n: Node, *_: Any) -> Value:
-    return n.const(np.eye(*n.out.shape), n.out.dtype)
+    return n.const(np.eye(n.out.shape[0], n.out.shape[1]), n.out.dtype)
 
 
 def spec_of(x: Value) -> Spec:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from kernelcat_core.importers.torch_model.node import Node, aten_op, at, indices, ranged
+from kernelcat_core.importers.torch_model.node import Node, at, aten_op, indices, ranged
 from kernelcat_core.importers.torch_model.nodes.convolution import per_axis, pullback
 from kernelcat_core.importers.torch_model.nodes.layout import reshaped
 from kernelcat_core.importers.torch_model.nodes.reductions import wide
@@ -28,7 +28,8 @@ def _windows(rank: int, size: Any, stride: Any, padding: Any) -> dict[str, Any]:
 
 
 @aten_op("max_pool2d_with_indices max_pool3d_with_indices")
-def max_pool(n: Node, x: Value, size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil: bool = False) -> tuple[Value, Value]:
+def max_pool(n: Node, x: Value, size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1,
+             ceil: bool = False) -> tuple[Value, Value]:
     rank = _rank(n)
     arguments = {**_windows(rank, size, stride, padding), "dilation": per_axis(dilation, rank), "ceil_mode": bool(ceil)}
     return (n.formula(f"y = max_pool{rank}d(x, {_written(arguments)})", x=x),
@@ -116,7 +117,8 @@ def adaptive_max_pool(n: Node, x: Value, size: Any) -> tuple[Value, Value]:
     over = ranged([f"k{k}" for k in range(rank)], longest)
     least = "-inf" if x.dtype.is_float else str(-(1 << x.dtype.bits - 1) if x.dtype.kind == "i" else 0)
     body = f"where({inside}, {element}, {least})"
-    parts, step = [], 1
+    parts: list[str] = []
+    step = 1
     for k in reversed(range(rank)):
         parts.insert(0, f"({firsts[k]} + w[{spot}]//{step} % {longest[k]})")
         step *= longest[k]

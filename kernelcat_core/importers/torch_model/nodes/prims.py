@@ -23,7 +23,18 @@ for _overload, _names in _SAME.items():
 TABLE["prims.pow.default"] = TABLE["aten.pow.Tensor_Tensor"]
 TABLE["prims.where.default"] = TABLE["aten.where.self"]
 TABLE["prims.cat.default"] = TABLE["aten.cat.default"]
-TABLE["prims.transpose.default"] = lambda n, x, order: TABLE["aten.permute.default"](n, x, order)
+for _name in ("sum", "prod", "amax", "amin"):
+    TABLE[f"prims.{_name}.default"] = TABLE[f"aten.{_name}.{{'sum': 'dim_IntList', 'prod': 'dim_int'}.get(_name, 'default')}"]
+
+
+@aten_op("prims.transpose.default")
+def transpose(n: Node, x: Value, order: Sequence[int]) -> Value:
+    inner = [""] * x.rank
+    for place, axis in enumerate(order):
+        inner[axis] = f"i{place}"
+    return moved(n, x, n.out.shape, inner)
+
+
 for _name in ("erf_inv", "bessel_i0", "bessel_i0e", "bessel_i1", "bessel_i1e"):
     _aten = {"erf_inv": "erfinv", "bessel_i0": "i0", "bessel_i0e": "special_i0e", "bessel_i1": "special_i1",
              "bessel_i1e": "special_i1e"}[_name]
@@ -56,10 +67,12 @@ def iota(n: Node, length: int) -> Value:
 
 @aten_op("prims.rev.default")
 def rev(n: Node, x: Value, axes: Sequence[int]) -> Value:
-    return moved(n, x, x.shape, [f"{s} - 1 - {i}" if k in axes else i for k, (i, s) in enumerate(zip(indices("i", x.rank), x.shape))])
+    return moved(n, x, x.shape,
+                 [f"{s} - 1 - {i}" if k in axes else i for k, (i, s) in enumerate(zip(indices("i", x.rank), x.shape))])
 
 
-@aten_op("prims.full.default prims.empty.default prims.empty_strided.default prims.empty_permuted.default prims.scalar_tensor.default")
+@aten_op("prims.full.default prims.empty.default prims.empty_strided.default prims.empty_permuted.default "
+         "prims.scalar_tensor.default")
 def full(n: Node, *a: Any) -> Value:
     value = a[0] if n.name == "scalar_tensor" else a[1] if n.name == "full" else 0
     return n.full(n.out, value)

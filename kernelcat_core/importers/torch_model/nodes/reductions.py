@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from kernelcat_core.dtypes import BOOL, F32, I64, DType
-from kernelcat_core.importers.torch_model.node import Node, aten_op, at, axes_of, indices, left
+from kernelcat_core.importers.torch_model.node import Node, at, aten_op, axes_of, indices, left
 from kernelcat_core.importers.torch_model.nodes.layout import reshaped
 from kernelcat_core.importers.trace import Value
 
@@ -57,8 +57,7 @@ def holds(n: Node, x: Value, dim: Any = None, keep: bool = False) -> Value:
     axes = axes_of(dim, x.rank)
     if x.size == 0:
         return n.full(n.out, n.name == "all")
-    made = reduced(n, n.cast(x, BOOL), axes, keep, f"{n.name}[{{k}}]({{x}})")
-    return made
+    return reduced(n, n.cast(x, BOOL), axes, keep, f"{n.name}[{{k}}]({{x}})")
 
 
 @aten_op("argmax argmin")

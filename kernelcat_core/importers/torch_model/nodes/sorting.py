@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from kernelcat_core.dtypes import BOOL, I64
-from kernelcat_core.importers.torch_model.node import Node, Operand, aten_op, at, indices, left
+from kernelcat_core.importers.torch_model.node import Node, Operand, at, aten_op, indices, left
 from kernelcat_core.importers.torch_model.nodes.layout import reshaped
 from kernelcat_core.importers.torch_model.nodes.reductions import wide
 from kernelcat_core.importers.trace import Value
@@ -21,7 +21,8 @@ def _scalar(n: Node, x: Value) -> tuple[Value, Value]:
 def picked(n: Node, x: Value, places: Value, dim: int) -> Value:
     """Elements of `x` at `places` along an axis."""
     i = indices("i", x.rank)
-    return n.formula(f"{left(i, places.shape)} = {at('x', [at('p', i) if k == dim else a for k, a in enumerate(i)])}", x=x, p=places)
+    return n.formula(f"{left(i, places.shape)} = {at('x', [at('p', i) if k == dim else a for k, a in enumerate(i)])}",
+                     x=x, p=places)
 
 
 @aten_op("sort sort.stable argsort argsort.stable")
