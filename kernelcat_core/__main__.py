@@ -113,6 +113,16 @@ def _conformance(a: argparse.Namespace) -> Answer:
 
         report = torch_models.run(a.only, terminal.progress(a.json))
         return report, torch_models.text(report), 1 if report["failed"] else 0
+    if a.name == "models":
+        from kernelcat_core.conformance import models
+
+        report = models.run(a.only, terminal.progress(a.json))
+        return report, "\n".join(models.lines(report)), 1 if report["failed"] else 0
+    if a.name == "corpus":
+        from kernelcat_core.conformance import corpus
+
+        report = corpus.run(a.target or _DEFAULT_TARGETS[:1], a.only, terminal.progress(a.json))
+        return report, "\n".join(corpus.lines(report)), 1 if report["failed"] else 0
     from kernelcat_core import api
 
     report = api.conformance(a.name, on_progress=terminal.progress(a.json))
@@ -186,7 +196,8 @@ def parser() -> argparse.ArgumentParser:
     bench.add_argument("name", choices=("cpu",))
     bench.add_argument("--only", default="", metavar="TEXT", help="rows whose name holds TEXT")
     conformance = add("conformance", _conformance, "run a conformance suite", common)
-    conformance.add_argument("name", choices=("gallery", "onnx", "torch", "torch-models"))
+    conformance.add_argument("name", choices=("gallery", "corpus", "onnx", "torch", "models", "torch-models"))
+    conformance.add_argument("--target", action="append", metavar="TARGET", help="for corpus; c if left out")
     conformance.add_argument("--only", default="", metavar="TEXT", help="cases whose name holds TEXT")
     coverage = add("coverage", _coverage, "what is imported of a source, and how", common)
     coverage.add_argument("name", choices=("onnx", "torch"))

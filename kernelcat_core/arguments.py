@@ -35,9 +35,9 @@ def formula_text(argument: str | None) -> str:
 
 
 def shapes(pairs: Sequence[str]) -> dict[str, str]:
-    """`X=4096x1024:f32` by name; several in one argument are separated by spaces or by a comma before a name."""
+    """`X=4096x1024:f32` by name; several in one argument stand after one another, with spaces or commas."""
     found = {}
-    for pair in (p for text in pairs for p in re.split(r"\s+|,\s*(?=[^\W\d]\w*\s*=)", text.strip())):
+    for pair in (p for text in pairs for p in re.split(r"[\s,]+(?=[^\W\d]\w*\s*=)", text.strip())):
         name, equals, text = pair.partition("=")
         if not equals:
             raise KernelcatError("KC-F020", f"--shape {pair!r} names no input", hint="write --shape X=4096x1024:f32")

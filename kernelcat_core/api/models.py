@@ -51,7 +51,7 @@ def load(path: str | Path, *, threads: int | None = None, opt_level: str = "O3")
 
         return Model(OnnxNetwork(to_onnx(place), threads=threads, opt_level=opt_level))
     import onnx
-    from google.protobuf.message import DecodeError
+    from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
     try:
         model = onnx.load(place, load_external_data=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
@@ -52,3 +52,11 @@ def run(targets: Sequence[str] = ("c",), only: str = "", progress: Callable[[str
     return {"suite": "corpus", "total": len(outcomes), "passed": sum(o["passed"] for o in outcomes),
             "refused": sum(o["refused"] for o in outcomes),
             "failed": sum(not o["passed"] and not o["refused"] for o in outcomes), "outcomes": outcomes}
+
+
+def lines(report: Mapping[str, Any]) -> Iterator[str]:
+    """Totals, then what did not pass and why, for people."""
+    yield f"{report['passed']} of {report['total']} passed, {report['refused']} refused, {report['failed']} failed"
+    for o in report["outcomes"]:
+        if not o["passed"]:
+            yield f"{'refused' if o['refused'] else 'FAILED'} {o['name']} on {o['target']}: {o['reason']}"

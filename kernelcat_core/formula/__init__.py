@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from kernelcat_core.formula import operators as operators
 from kernelcat_core.formula.catalog import CatalogEntry, operators_catalog
-from kernelcat_core.formula.gallery import GalleryItem, gallery
+from kernelcat_core.formula.gallery import gallery
+from kernelcat_core.formula.gallery_item import GalleryItem
 from kernelcat_core.formula.language import resolve
 from kernelcat_core.formula.lower import Lowered, OperatorCall, lower
 from kernelcat_core.formula.parser import parse

@@ -392,10 +392,10 @@ class _Top:
         if not assigns:
             raise KernelcatError("KC-F019", "nothing to compute", span=Span(0, 1), hint="write a statement: Y[i] = 2*X[i]")
         declarations = [s for s in self.formula.statements if isinstance(s, Declaration)]
-        for s in declarations:  # first, so that `W: f32[2*M]` may come before `X: f32[M]`
-            self.scope.declare_sizes(s)
-        for s in declarations:
-            self.scope.declare(s)
+        for d in declarations:  # first, so that `W: f32[2*M]` may come before `X: f32[M]`
+            self.scope.declare_sizes(d)
+        for d in declarations:
+            self.scope.declare(d)
         for s in assigns:
             if s.name is not None:
                 self.scope.pending[s.name] = self.scope.pending.get(s.name, 0) + 1

@@ -134,7 +134,8 @@ class Scope:
             self.size_names[node.id] = self.builder.sizes.symbol(node.id, DECLARED)
         size = index_expression(node, self.size_names)
         if size is None:
-            raise KernelcatError("KC-F018", "a size is a whole number, a name, or an expression of names that are sizes elsewhere",
+            raise KernelcatError("KC-F018",
+                                 "a size is a whole number, a name, or an expression of names that are sizes elsewhere",
                                  span=node.span, hint=f"write {d.name}: f32[64, K]; a name is a size where it stands alone in "
                                  "some declaration")
         number = self.builder.sizes.number(size)

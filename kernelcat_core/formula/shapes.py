@@ -35,7 +35,7 @@ def parse_shape(text: str) -> TensorSpec:
         raise KernelcatError("KC-F020", f"unknown element type '{name.strip()}' in shape '{text}'",
                              hint="types are " + " ".join(DTYPES))
     dtype = DTYPES[name.strip()] if colon else None
-    body = body.strip().strip("[]()")
+    body = body.strip().strip("[]()").strip().removesuffix(",")
     if body in ("scalar", ""):
         return TensorSpec(dtype, ())
     if body in DTYPES and not colon:

@@ -53,17 +53,12 @@ def onnx() -> tuple[Entry, ...]:
 
 
 def torch() -> tuple[Entry, ...]:
-    """The ATen operators (with overloads) that are mapped, and those that torch itself takes apart into others."""
+    """The ATen operators (with overloads) that are mapped. What torch takes apart into these is imported as well."""
     from kernelcat_core.importers.torch_model import nodes as nodes
-    from kernelcat_core.importers.torch_model.decompositions import decompositions
     from kernelcat_core.importers.torch_model.node import TABLE
 
-    found = [Entry(name.split(".", 1)[0], name.split(".", 1)[1], "formula") for name in TABLE]
-    for op in decompositions():
-        name = str(op)
-        if name.startswith("aten.") and not name.split(".")[-1].endswith("out") and not op._schema.is_mutable:
-            found.append(Entry("aten", name.split(".", 1)[1], "function", "torch's decomposition"))
-    return tuple(sorted(found, key=lambda e: (e.domain, e.name)))
+    parts = [name.split(".", 1) for name in TABLE]
+    return tuple(sorted((Entry(domain, name, "formula") for domain, name in parts), key=lambda e: (e.domain, e.name)))
 
 
 SOURCES: dict[str, Callable[[], tuple[Entry, ...]]] = {"onnx": onnx, "torch": torch}

@@ -68,8 +68,9 @@ def inline(graph: Graph) -> Graph:
         if not isinstance(node, Compute) or node.monoid is not None or node.output.name in graph.outputs:
             continue
         consumers = sorted(users.get(node.output.name, ()))
-        if consumers and _stays_short(node, [nodes[k] for k in consumers]) and _saves_memory(node, [nodes[k] for k in consumers]) and all(
-                _worth(node, nodes[k], graph) for k in consumers):
+        targets = [nodes[k] for k in consumers]
+        if (targets and _stays_short(node, targets) and _saves_memory(node, targets)
+                and all(_worth(node, c, graph) for c in targets)):
             for k in consumers:
                 nodes[k] = map_expressions(nodes[k], partial(_expanded, producer=node))
                 for name in reads(node):

@@ -6,8 +6,9 @@ Only identities of whole numbers: (x // n)*n + x % n = x, and with 0 <= r < n: (
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from typing import TypeGuard
 
 from kernelcat_core.dtypes import I64
 from kernelcat_core.ir.expr import Const, Expr, Load, Op, Var, add, index, mul, op, transform, walk
@@ -30,7 +31,7 @@ def _divides(e: Expr) -> bool:
     return any(isinstance(n, Op) and n.name == "mod" and n.dtype == I64 for n in walk(e))
 
 
-def _is_division(n: Expr) -> bool:
+def _is_division(n: Expr) -> TypeGuard[Op]:
     return isinstance(n, Op) and n.name in ("mod", "floordiv") and n.dtype == I64
 
 
@@ -52,7 +53,7 @@ def _joined(e: Expr) -> Expr:
         changed = True
 
 
-def _pairs(terms: Mapping[Monomial, int]):  # type: ignore[no-untyped-def]
+def _pairs(terms: Mapping[Monomial, int]) -> Iterator[tuple[Monomial, Monomial, Expr]]:
     """(monomial with x % n, monomial with x // n, x) whose coefficients fit."""
     for monomial, count in terms.items():
         for atom in monomial:

@@ -187,3 +187,16 @@ def test_nothing_of_the_page_is_cut_off(page: Page, width: int) -> None:
         page.get_by_role("tab", name="CUDA").click()
         expect(pane(page, "cuda:sm_80").locator(".cm-content")).to_contain_text("__global__")
         expect(pane(page, "c")).to_have_count(0)
+
+
+def test_lists_fit_a_narrow_window(page: Page) -> None:
+    open_formula(page, "softmax")
+    type_formula(page, "Y[i,j] = exp(X[i,j] - max[k](X[i,k])) / sum[l](exp(X[i,l] - max[m](X[i,m])))")
+    fresh(page)
+    tick_only(page, "c")
+    run(page, "build")
+    await_state(newest_job(page), "succeeded")
+    page.set_viewport_size({"width": 900, "height": 700})
+    for address in ("/operators", "/jobs", "/boards", "/hosts", "/gallery"):
+        page.goto(address)
+        assert page.locator("#kc-main").evaluate("element => element.scrollWidth - element.clientWidth") <= 0, address

@@ -28,6 +28,8 @@ class _Axis:
     dilation: int
     before: str
     length: str
+    more: int | None = None
+    """How many more positions a phase has than the input, where that is a number."""
 
     @property
     def common(self) -> int:
@@ -57,6 +59,8 @@ class _Axis:
     @property
     def position(self) -> str:
         """The positions v of every phase."""
+        if self.more is not None:
+            return f"v{self.n} in D{self.n} {'-' if self.more < 0 else '+'} {abs(self.more)}"
         return f"v{self.n} in maximum(({self.length} - 1 + {self.before})//{self.stride} + 1, 0)"
 
     @property
@@ -102,7 +106,8 @@ def _axes(name: str, sizes: tuple[str, ...], stride: object, padding: object, ou
         if wanted is None and padding not in SAME:
             low, high = pad_pair(name, padding, n, rank)
             length = f"({full} - {low + high})" if low + high else f"({full})"
-            found.append(_Axis(n, size, s, d, str(low), length))
+            more = (d * (int(size) - 1) + extra[n] - high) // s if size.isdigit() else None
+            found.append(_Axis(n, size, s, d, str(low), length, more))
             continue
         length = f"D{n}*{s}" if wanted is None else str(wanted[n])
         total = f"maximum({full} - {length}, 0)"
@@ -136,9 +141,7 @@ def _transposed(rank: int, name: str, input: Tensor, weight: Tensor, bias: Tenso
     within = " and ".join(a.within for a in axes if a.within)
     inside = " and ".join([*(a.inside for a in axes), *([within] if within else [])])
     phases = [f"a{a.n} in {a.phases}" for a in axes if a.phases > 1]
-    # a product of two factors, as in a convolution
-    factor = f"where({within}, weight[{taps}], 0)" if within else f"weight[{taps}]"
-    body = f"sum[{over}](where({inside}, input[{places}], 0)*{factor})"
+    body = f"sum[{over}](where({inside}, input[{places}]*weight[{taps}], 0))"
     lines = [f"weight: [{', '.join(['C', 'F', *(a.size for a in axes)])}]",
              f"input: [{', '.join([*lead, 'C']).replace('n', 'N')}, {', '.join(f'D{a.n}' for a in axes)}]",
              f"_: [C, {count}*{depth}]" if count > 1 else "",

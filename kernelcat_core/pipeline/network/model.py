@@ -15,7 +15,6 @@ from kernelcat_core.importers.trace import Array, Value, uncoded
 from kernelcat_core.ir.graph import Graph
 from kernelcat_core.pipeline.network.plan import Plan
 
-
 PLANS = 256
 """Plans of graphs in which data decided something that a network keeps."""
 

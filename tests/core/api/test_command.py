@@ -67,6 +67,16 @@ def test_shapes_and_knobs(capsys: pytest.CaptureFixture[str]) -> None:
         assert found["code"] == code and status == 2
 
 
+@pytest.mark.parametrize("shapes", [
+    ("A=8x16", "B=16x4"), ("A=8x16 B=16x4",), ("A=8x16, B=16x4:f32",), ("A=(8, 16)", "B=[16,4]"), ("A=8*16,B=16×4",), ("A=(8,16,)",),
+])
+def test_shapes_in_every_spelling(capsys: pytest.CaptureFixture[str], shapes: tuple[str, ...]) -> None:
+    given = [part for text in shapes for part in ("--shape", text)]
+    status, out, err = run(capsys, "show", MATMUL, "--json", *given)
+    assert status == 0, err
+    assert json.loads(out)["inputs"][0]["shape"] == [8, 16]
+
+
 def test_targets_say_what_they_can_show(capsys: pytest.CaptureFixture[str]) -> None:
     status, out, _ = run(capsys, "targets", "--json")
     rows = {r["target"]: r for r in json.loads(out)["targets"]}

@@ -13,7 +13,8 @@ WRONG = {
     "a bool output is never written":
         ("X: f32[N]\nY[i] = X[i] < inf or X[i] >= inf or isnan(X[i])", "void k(const float *X, bool *Y, int64_t N) { (void)N; }"),
     "a bool output holds 2":
-        ("X: f32[N]\nY[i] = X[i] < 0", "void k(const float *X, uint8_t *Y, int64_t N) { for (int64_t i = 0; i < N; i++) Y[i] = X[i] < 0 ? 2 : 0; }"),
+        ("X: f32[N]\nY[i] = X[i] < 0", "void k(const float *X, uint8_t *Y, int64_t N) {\n"
+         "  for (int64_t i = 0; i < N; i++) Y[i] = X[i] < 0 ? 2 : 0;\n}"),
     "the last of equal elements":
         ("X: f32[N]\nY = argmax[i](X[i])", "void k(const float *X, int64_t *Y, int64_t N) {\n  int64_t b = 0;\n"
          "  for (int64_t i = 1; i < N; i++) if (X[i] >= X[b] || (X[i] != X[i] && X[b] == X[b])) b = i;\n  *Y = b;\n}"),
@@ -27,7 +28,8 @@ WRONG = {
         ("X: f32[N]\nY[i in N] = where(i < N-1, X[i+1], 0.0) + 1.0",
          "void k(const float *X, float *Y, int64_t N) { for (int64_t i = 0; i < N; i++) Y[i] = X[i+1] + 1; }"),
     "only the first call does anything":
-        ("X: f32[N]\nY[i] = X[i] + 1", "void k(const float *X, float *Y, int64_t N) {\n  static int calls;\n  if (calls++) return;\n"
+        ("X: f32[N]\nY[i] = X[i] + 1", "void k(const float *X, float *Y, int64_t N) {\n"
+         "  static int calls;\n  if (calls++) return;\n"
          "  for (int64_t i = 0; i < N; i++) Y[i] = X[i] + 1;\n}"),
 }
 

@@ -24,8 +24,8 @@ def one(op: str, inputs: list[Any], outputs: int = 1, opset: int = 26, **attribu
     return OnnxNetwork(helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)]), threads=1, opt_level="O1")
 
 
-def ran(op: str, inputs: list[Any], **attributes: Any) -> Any:
-    return one(op, inputs, **attributes)({f"i{k}": a for k, a in enumerate(inputs)})["o0"]
+def ran(op: str, inputs: list[Any], opset: int = 26, **attributes: Any) -> Any:
+    return one(op, inputs, opset=opset, **attributes)({f"i{k}": a for k, a in enumerate(inputs)})["o0"]
 
 
 # -- types that the language lacks
@@ -58,6 +58,18 @@ def test_a_cast_saturates_only_when_asked() -> None:
     x = np.asarray([1e6, -1e6, np.inf, 0.5], np.float32)
     np.testing.assert_array_equal(ran("Cast", [x], to=18).astype(np.float32), [240, -240, 240, 0.5])
     np.testing.assert_array_equal(ran("Cast", [x], to=18, saturate=0).astype(np.float32), [np.nan, np.nan, np.nan, 0.5])
+
+
+def test_quotients_are_exact_before_they_are_rounded() -> None:
+    """A quotient an ulp beside a half would become another number."""
+    draw = np.random.default_rng(9)
+    for scale in (0.019607844, 0.1, 0.3):
+        s = np.float32(scale)
+        x = np.concatenate([(draw.integers(-127, 126, 4000) + 0.5)*s, draw.normal(0, 20*s, 4000)]).astype(np.float32)
+        x = np.concatenate([x, np.nextafter(x, np.float32(np.inf)), np.nextafter(x, -np.float32(np.inf))])
+        wanted = np.clip(np.rint(x/s), -128, 127).astype(np.int8)
+        got = ran("QuantizeLinear", [x, np.asarray(s), np.asarray(0, np.int8)], opset=21)
+        np.testing.assert_array_equal(got, wanted)
 
 
 # -- bits

@@ -21,7 +21,6 @@ _BINARY = {
     "Add": "a + b", "Sub": "a - b", "Mul": "a * b", "And": "a and b", "Or": "a or b",
     "Equal": "a == b", "Less": "a < b", "LessOrEqual": "a <= b", "Greater": "a > b", "GreaterOrEqual": "a >= b",
     "BitwiseAnd": "bitwise_and(a, b)", "BitwiseOr": "bitwise_or(a, b)", "BitwiseXor": "bitwise_xor(a, b)",
-    "PRelu": "where(a < 0, a*b, a)",
 }
 
 
@@ -44,6 +43,16 @@ def aligned(n: Node, a: Value, b: Value) -> tuple[Value, Value]:
         for _ in range(after):
             b = n.call("expand_dims", b, axis=-1)
     return a, b
+
+
+@onnx_op("PRelu")
+def prelu(n: Node) -> Value:
+    """Before opset 7 a row of slopes is one a channel (axis 1)."""
+    x, slope = n.x(0), n.x(1)
+    if n.version < 7 and slope.rank == 1 and slope.size > 1:
+        for _ in range(x.rank - 2):
+            slope = n.call("expand_dims", slope, axis=-1)
+    return n.formula("y = where(a < 0, a*b, a)", a=x, b=slope)
 
 
 @onnx_op("Xor")

@@ -57,7 +57,8 @@ def test(n: Node, a: Value) -> Value:
 
 def _binary_names() -> str:
     forms = {"mul": "Tensor", "bitwise_and": "Tensor Scalar", "bitwise_or": "Tensor Scalar", "bitwise_xor": "Tensor Scalar",
-             "bitwise_left_shift": "Tensor Tensor_Scalar", "bitwise_right_shift": "Tensor Tensor_Scalar", "copysign": "Tensor Scalar",
+             "bitwise_left_shift": "Tensor Tensor_Scalar", "bitwise_right_shift": "Tensor Tensor_Scalar",
+             "copysign": "Tensor Scalar",
              "fmod": "Tensor Scalar", "xlogy": "Tensor Scalar_Other Scalar_Self", "__lshift__": "Tensor Scalar",
              "__rshift__": "Tensor Scalar"}
     names = [f"{op}.{form}" for op in _BINARY for form in forms.get(op, "default").split()]

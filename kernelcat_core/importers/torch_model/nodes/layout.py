@@ -283,7 +283,8 @@ def write_view(n: Node, x: Value, src: Value, *a: Any) -> Value:
         guard = f"{i[dim]} >= {first} and {i[dim]} < {first + (count - 1) * step + 1}"
         if step != 1:
             guard += f" and ({i[dim]} - {first}) % {step} == 0"
-        chosen = [f"({c} - {first}) // {step}" if k == dim and step != 1 else f"{c} - {first}" if k == dim else c for k, c in enumerate(i)]
+        place = f"{i[dim]} - {first}" if step == 1 else f"({i[dim]} - {first}) // {step}"
+        chosen = [place if k == dim else c for k, c in enumerate(i)]
     elif n.name == "diagonal_scatter":
         offset, dim1, dim2 = (a[0] if a else 0), (a[1] if len(a) > 1 else 0) % x.rank, (a[2] if len(a) > 2 else 1) % x.rank
         chosen = [*(c for k, c in enumerate(i) if k not in (dim1, dim2)), f"{i[dim1]} - {max(0, -offset)}"]

@@ -36,7 +36,8 @@ def max_pool(n: Node, x: Value, size: Any, stride: Any = (), padding: Any = 0, d
             n.formula(f"y = max_pool{rank}d_indices(x, {_written(arguments)})", x=x))
 
 
-@aten_op("max_pool2d_with_indices_backward max_pool3d_with_indices_backward adaptive_max_pool2d_backward adaptive_max_pool3d_backward")
+@aten_op("max_pool2d_with_indices_backward max_pool3d_with_indices_backward "
+         "adaptive_max_pool2d_backward adaptive_max_pool3d_backward")
 def max_pool_backward(n: Node, g: Value, x: Value, *rest: Any) -> Value:
     """Every gradient goes where its maximum was found: places count row-major in a plane."""
     return scattered_planes(n, g, rest[-1], _rank(n), n.out.shape)

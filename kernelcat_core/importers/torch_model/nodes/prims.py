@@ -23,8 +23,8 @@ for _overload, _names in _SAME.items():
 TABLE["prims.pow.default"] = TABLE["aten.pow.Tensor_Tensor"]
 TABLE["prims.where.default"] = TABLE["aten.where.self"]
 TABLE["prims.cat.default"] = TABLE["aten.cat.default"]
-for _name in ("sum", "prod", "amax", "amin"):
-    TABLE[f"prims.{_name}.default"] = TABLE[f"aten.{_name}.{{'sum': 'dim_IntList', 'prod': 'dim_int'}.get(_name, 'default')}"]
+for _name, _overload in (("sum", "dim_IntList"), ("prod", "dim_int"), ("amax", "default"), ("amin", "default")):
+    TABLE[f"prims.{_name}.default"] = TABLE[f"aten.{_name}.{_overload}"]
 
 
 @aten_op("prims.transpose.default")

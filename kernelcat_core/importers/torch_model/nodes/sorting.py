@@ -134,7 +134,8 @@ def searchsorted(n: Node, a: Operand, b: Operand, *_: Any) -> Value:
     if common:
         value, edge = f"{common}({value})", f"{common}({edge})"
     beside = f" or isnan({value})" if x.dtype.is_float else ""
-    return n.formula(f"{left(i, x.shape)} = sum[k in {edges.shape[-1]}](i64({edge} {'<=' if right else '<'} {value}{beside}))", **values)
+    test = f"{edge} {'<=' if right else '<'} {value}{beside}"
+    return n.formula(f"{left(i, x.shape)} = sum[k in {edges.shape[-1]}](i64({test}))", **values)
 
 
 @aten_op("bincount")
