@@ -102,12 +102,12 @@ def tune(report: Report, formula: str | None, stored: str) -> str:
              f"best of {len(report['trials'])}: {milliseconds(best['median_ms'], first)} ({_interval(best, first)}); "
              f"default config: {milliseconds(first)}"]
     if compared is None or best["index"] == 0:
-        lines.append("the default config is the fastest that was measured")
+        lines.append("gain: none, the default config is the fastest that was measured")
     elif compared["gain_shown"]:
         lines.append(f"gain: {compared['ratio']:.2f}x ({compared['ratio_low']:.2f} to {compared['ratio_high']:.2f}), "
                      f"both timed again in turn, {compared['rounds']} rounds")
     else:
-        lines.append(f"no gain shown: timed again in turn, best and default overlap (ratio {compared['ratio']:.2f}, "
+        lines.append(f"gain: no gain shown; timed again in turn, best and default overlap (ratio {compared['ratio']:.2f}, "
                      f"{compared['ratio_low']:.2f} to {compared['ratio_high']:.2f})")
     lines += [f"note: {w}" for w in report["warnings"]]
     lines.append(f"config: {config_text(best['config'])}")

@@ -45,7 +45,7 @@ def load(path: str | Path, *, threads: int | None = None, opt_level: str = "O3")
     """
     place = Path(path)
     if not place.exists():
-        raise KernelcatError("KC-I003", f"{place} does not exist", hint="give the path of an .onnx or .keras file or a SavedModel")
+        raise KernelcatError("KC-I003", f"{place} does not exist", hint="give an .onnx file, a .keras file or a SavedModel")
     if place.is_dir() or place.suffix in (".keras", ".h5"):
         from kernelcat_core.importers.tensorflow import to_onnx
 

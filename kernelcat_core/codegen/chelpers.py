@@ -2,7 +2,8 @@
 
 Keys are "op.dtype", "op.kind" or "op"; conversions are "f_to_i", "f_to_u" (any float to any integer) or "from_to_to". In a
 template @Q@ is the dialect's qualifier, @T@ the C type, @t@ the dtype's name, @f@ the libm suffix, @U@ an unsigned type of
-at least 32 bits, @S@ and @s@ the source of a conversion, @min@ and @max@ the range of an integer type, @one@ 1, @nan@ and @inf@ those of f32.
+at least 32 bits, @S@ and @s@ the source of a conversion, @min@ and @max@ the range of an integer type, @one@ 1,
+@nan@ and @inf@ those of f32.
 """
 
 from __future__ import annotations

@@ -309,6 +309,7 @@ def _fill(template: str, dtype: str, dialect: Dialect, source: str = "") -> str:
     high = (1 << bits - (dtype[0] == "i")) - 1
     words = {"Q": dialect.qualifier, "T": dialect.types.get(dtype, ""), "t": dtype, "f": "f" if dtype == "f32" else "",
              "bits": str(bits), "U": dialect.types.get(f"u{max(bits, 32)}", ""), "S": dialect.types.get(source, ""),
-             "s": source, "nan": dialect.nan, "inf": dialect.infinity, "one": "1.0f" if dtype == "f32" else "1.0", "min": f"(-{high}ll - 1)",
+             "s": source, "nan": dialect.nan, "inf": dialect.infinity,
+             "one": "1.0f" if dtype == "f32" else "1.0", "min": f"(-{high}ll - 1)",
              "max": f"{high}{'ull' if dtype[0] == 'u' else 'll'}"}
     return re.sub(r"@(\w+)@", lambda m: words[m.group(1)], template)

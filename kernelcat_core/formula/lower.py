@@ -476,7 +476,8 @@ class _Top:
         missing = [n for n in graph.size_names if n not in graph.size_sources]
         if missing:
             raise KernelcatError("KC-F018", f"size '{missing[0]}' is not the size of any axis", span=Span(0, 1),
-                                 hint=f"give it an axis of its own, e.g. X: f32[{missing[0]}], or name the whole axis: f32[E], and write E//2")
+                                 hint=f"give it an axis of its own, e.g. X: f32[{missing[0]}], or name the whole axis "
+                                 "(f32[E]) and write E//2")
         for t in graph.tensors.values():
             total = 1
             for d in t.shape:

@@ -212,7 +212,8 @@ def _kernel_request(job: KernelJob, layout: _Layout) -> dict[str, Any]:
                    **dict(job.environment)}
     return {"kind": "kernel", "entry": job.entry, "sizes": list(job.sizes), "offsets": list(layout.offsets),
             "arena_bytes": layout.arena_bytes, "guard_pages": list(layout.guard_pages), "threads": job.threads,
-            "outputs": _unwritten(job, layout), "repeats": job.repeats, "warmup": job.warmup, "minimum_sample_s": job.minimum_sample_s,
+            "outputs": _unwritten(job, layout), "repeats": job.repeats, "warmup": job.warmup,
+            "minimum_sample_s": job.minimum_sample_s,
             "budget_s": job.budget_s, "timeout_s": job.timeout_s, "limits": limits, "environment": environment,
             "cwd": "/", "readable": [], "writable": [], "uid": client.fresh_uid(), "output_bytes": _MIB}
 

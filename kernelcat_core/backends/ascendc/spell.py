@@ -20,7 +20,8 @@ STORAGE: Mapping[str, str] = MappingProxyType(
 def storage(dtype: DType) -> str:
     """The type of an element in memory. Raises KC-R001 for one that Ascend C vector instructions do not move."""
     if dtype.name not in STORAGE:
-        raise KernelcatError("KC-R001", f"Ascend C kernels have no storage for {dtype}", hint="cast the input to a wider type first")
+        raise KernelcatError("KC-R001", f"Ascend C kernels have no storage for {dtype}",
+                             hint="cast the input to a wider type first")
     return STORAGE[dtype.name]
 
 

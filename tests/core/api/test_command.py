@@ -68,7 +68,8 @@ def test_shapes_and_knobs(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("shapes", [
-    ("A=8x16", "B=16x4"), ("A=8x16 B=16x4",), ("A=8x16, B=16x4:f32",), ("A=(8, 16)", "B=[16,4]"), ("A=8*16,B=16×4",), ("A=(8,16,)",),
+    ("A=8x16", "B=16x4"), ("A=8x16 B=16x4",),
+    ("A=8x16, B=16x4:f32",), ("A=(8, 16)", "B=[16,4]"), ("A=8*16,B=16×4",), ("A=(8,16,)",),
 ])
 def test_shapes_in_every_spelling(capsys: pytest.CaptureFixture[str], shapes: tuple[str, ...]) -> None:
     given = [part for text in shapes for part in ("--shape", text)]
@@ -120,7 +121,7 @@ def test_a_tuned_config_is_stored_and_used_again(capsys: pytest.CaptureFixture[s
     stored = Path(lines["stored"])
     knobs = json.loads(stored.read_text())["config"]
     assert f"--config @{stored}" in lines["use it"] and "--target c" in lines["use it"]
-    assert any(k in out for k in ("gain: ", "no gain shown", "default config is the fastest")) and "larger shape" in lines["note"]
+    assert lines["gain"] and "larger shape" in lines["note"]
     for given in (f"@{stored}", lines["config"], lines["config"].replace(",", ", ")):
         status, out, _ = run(capsys, "show", "Y = softmax(X)", "--config", given, "--json")
         assert status == 0 and json.loads(out)["targets"][0]["config"] == knobs

@@ -12,9 +12,9 @@ _OTHER = ("softcap", "softmax_precision", "qk_matmul_output_mode")
 
 
 def _is_plain(n: Node) -> bool:
-    """f32 queries with at most a mask of bools: no cache, no cap, no window, nothing but the result asked for."""
+    """Queries with at most a mask of bools: no cache, no cap, no window, nothing but the result asked for."""
     windows = [v for name, v in n.attributes.items() if "window" in name and v not in (-1, None)]
-    return (n.x().dtype.name == "f32" and not any(n.has(k) for k in range(4, len(n))) and not windows
+    return (n.x().dtype.is_float and not any(n.has(k) for k in range(4, len(n))) and not windows
             and not any(n.attr(name) for name in _OTHER) and not any(n.outputs[1:])
             and (not n.has(3) or (n.x(3).dtype.kind == "b" and n.x(3).rank in (2, 4))))
 

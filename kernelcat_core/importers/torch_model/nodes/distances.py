@@ -64,12 +64,12 @@ def distance_gradient(n: Node, g: Value, a: Value, b: Value, p: float, d: Value)
 
 
 @aten_op("_trilinear")
-def trilinear(n: Node, a: Value, b: Value, c: Value, new_a: Sequence[int], new_b: Sequence[int], new_c: Sequence[int],
+def trilinear(n: Node, a: Value, b: Value, c: Value, of_a: Sequence[int], of_b: Sequence[int], of_c: Sequence[int],
               summed: Sequence[int], _: int = 1) -> Value:
     """The product of three tensors after each gets axes of size 1, summed over some axes."""
-    rank = a.rank + len(new_a)
+    rank = a.rank + len(of_a)
     inputs = []
-    for x, added in ((a, new_a), (b, new_b), (c, new_c)):
+    for x, added in ((a, of_a), (b, of_b), (c, of_c)):
         sizes = iter(x.shape)
         inputs.append(reshaped(n, x, [1 if k in added else next(sizes) for k in range(rank)]))
     shape = np.broadcast_shapes(*(x.shape for x in inputs))
