@@ -230,17 +230,17 @@ class _ProgramText:
         c, pitch = ctx.names.get("tile", s.c), self._pitch(s.c)
         m, n, k = (ctx.scalar.text(lane.extent, 11) for lane in (s.m, s.n, s.k))
         (left, step), (right, next_) = self._operand(s.a), self._operand(s.b)
-        result = f"{c} + row * {MR * pitch} + column * {nr}, {pitch}, {self._fresh(s.c)}"
+        target = f"{c} + row * {MR * pitch} + column * {nr}, {pitch}, {self._fresh(s.c)}"
         right = f"{right} + column * {next_}"
         if isinstance(a, Lying):
             along = step if form == "rows" else "1"
-            call = f"_{form}_{dtype}({k}, {left} + row * {MR} * {along}, {step}, {right}, {between}, {result});"
+            call = f"_{form}_{dtype}({k}, {left} + row * {MR} * {along}, {step}, {right}, {between}, {target});"
             calls = [f"    if ({m} - row * {MR} >= {MR})", f"      kc_mma{call}", "    else",
                      f"      kc_tail{call}".replace("(", f"({m} - row * {MR}, ", 1), "  }"]
         elif form:  # a packed panel, and rows of b as another product left them
-            calls = [f"    kc_mma_{form}_{dtype}({k}, {left} + row * {step}, {MR}, {right}, {between}, {result});", "  }"]
+            calls = [f"    kc_mma_{form}_{dtype}({k}, {left} + row * {step}, {MR}, {right}, {between}, {target});", "  }"]
         else:
-            calls = [f"    kc_mma_{dtype}({k}, {left} + row * {step}, {right}, {result});", "  }"]
+            calls = [f"    kc_mma_{dtype}({k}, {left} + row * {step}, {right}, {target});", "  }"]
         return [f"for (int64_t column = 0; column * {nr} < {n}; column++)",
                 f"  for (int64_t row = 0; row * {MR} < {m}; row++) {{", *calls,
                 f"if ({k} > 0) {self._fresh(s.c)} = false;"]

@@ -95,8 +95,8 @@ def _tolerance(entry: Any, dtype: Any) -> tuple[float, float] | None:
     """(atol, rtol) that the operator's entry grants for the type in any test; None for the defaults of the type."""
     from torch.testing._internal.common_device_type import toleranceOverride
 
-    granted = [d.tol_dict if hasattr(d, "tol_dict") else d.d for info in entry.decorators
-               for d in getattr(info, "decorators", []) if isinstance(d, toleranceOverride)]
+    granted = [d.tol_dict if hasattr(d, "tol_dict") else d.d for decorator in entry.decorators
+               for d in getattr(decorator, "decorators", []) if isinstance(d, toleranceOverride)]
     found = [t[dtype] for t in granted if dtype in t]
     return (max(t.atol for t in found), max(t.rtol for t in found)) if found else None
 

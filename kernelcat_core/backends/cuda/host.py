@@ -16,7 +16,7 @@ from kernelcat_core.ir.tile import TileModule
 _HOST = replace(CUDA, qualifier="static inline", support={})
 
 
-def _with_helpers(lines: list[str], e: IndexSpeller, prefix: str) -> str:
+def _with_functions(lines: list[str], e: IndexSpeller, prefix: str) -> str:
     """The lines after the functions that their size expressions call; a kernel's own are for the device only."""
     text = "\n".join([part for part in (e.support(),) if part] + lines)
     return re.sub(r"\bkc_(\w+_i64\()", rf"{prefix}_\1", text)
@@ -45,7 +45,7 @@ def launcher(module: TileModule, kernels: tuple[Kernel, ...], entry: str) -> str
         lines += [f"  {line}" for line in _launch(kernel, e)]
     for t in reversed(module.temporaries):
         lines.append(f"  if ({name(t.name)}) cudaFreeAsync({name(t.name)}, stream);")
-    return _with_helpers([*lines, "  return status;", "}"], e, "host")
+    return _with_functions([*lines, "  return status;", "}"], e, "host")
 
 
 def _bytes(t: Tensor, e: IndexSpeller) -> str:
@@ -77,4 +77,4 @@ def model_entry(module: TileModule, entry: str) -> str:
     for k, t in enumerate((*module.inputs, *module.outputs)):
         writable = int(k >= len(module.inputs))
         lines.append(f'  kc_tensor("{name(t.name)}", tensors[{k}], {_bytes(t, e)}, {t.dtype.itemsize}, {writable});')
-    return _with_helpers([*lines, f"  return {entry}_launch(tensors, sizes, 0);", "}", ""], e, "model")
+    return _with_functions([*lines, f"  return {entry}_launch(tensors, sizes, 0);", "}", ""], e, "model")

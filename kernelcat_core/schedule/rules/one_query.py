@@ -28,8 +28,8 @@ def one_by_one(e: Emitter, kernel: Kernel, w: WeightedSum, first: Expr, count: E
     at = {**last, w.q.name: query}
     d = Lane(e.fresh("d"), depth, let(e, "n", op("min", index(depth), w.d.size)))
     state = start(e, w, ())
-    result = e.tile("result", w.dtype, (f,), "reg")
-    e.map((result,), (f,), (Const(0.0, w.dtype),))
+    mixed = e.tile("mixed", w.dtype, (f,), "reg")
+    e.map((mixed,), (f,), (Const(0.0, w.dtype),))
     asked = cast(e.value(w.query, (d,), {}, (), {**at, w.d.name: d.var}), w.dtype)
     bounds: list[Bound] = []
     others: list[Expr] = []
@@ -56,7 +56,7 @@ def one_by_one(e: Emitter, kernel: Kernel, w: WeightedSum, first: Expr, count: E
     part = e.tile("part", w.dtype, (f,), "reg")
     weighted = mul(scores.at(s.var), cast(e.value(w.value, (s, f), {}, (), at), w.dtype))
     e.put(Reduce((part.name,), monoid("sum", w.dtype), (s, f), s.name, (weighted,)))
-    e.map((result,), (f,), (add(mul(result.at(f.var), state.factor.at()), part.at(f.var)),))
+    e.map((mixed,), (f,), (add(mul(mixed.at(f.var), state.factor.at()), part.at(f.var)),))
     e.close_for(block.name, blocks_of(op("max", ZERO, sub(high, low)), _KEYS), 2)
-    finish(e, kernel, w, state, result.at(f.var), (f,), at)
+    finish(e, kernel, w, state, mixed.at(f.var), (f,), at)
     e.close_for(turn.name, count)

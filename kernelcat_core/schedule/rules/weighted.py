@@ -84,11 +84,11 @@ def add_block(e: Emitter, w: WeightedSum, state: State, scores: Tile, lanes: tup
         e.map((scores,), lanes, (bind_states(e.value(w.lift, lanes, {}, (), last), "w", (x,)),))
 
 
-def finish(e: Emitter, kernel: Kernel, w: WeightedSum, state: State, result: Expr, lanes: tuple[Lane, ...],
+def finish(e: Emitter, kernel: Kernel, w: WeightedSum, state: State, mixed: Expr, lanes: tuple[Lane, ...],
            last: Mapping[str, Expr]) -> None:
     """Divide by the sum, as the formula does, and go on with the elementwise nodes of the kernel.
 
-    `result` is the weighted sum over `lanes`.
+    `mixed` is the weighted sum over `lanes`.
     """
     dtype, total, m = w.dtype, state.at(state.l), state.at(state.m)
     empty = op("eq", total, Const(0.0, dtype))  # all scores were -inf: the greatest is, too
@@ -98,7 +98,7 @@ def finish(e: Emitter, kernel: Kernel, w: WeightedSum, state: State, result: Exp
     if itself:
         e.map((state.factor,), state.lanes, (op("where", empty, Const(float("nan"), dtype), Const(1.0, dtype)),))
         e.map((state.l,), state.lanes, (mul(total, state.at(state.factor)),))
-    value = bind_states(e.value(w.share, lanes, {}, (), last), "s", (result, total, m))
+    value = bind_states(e.value(w.share, lanes, {}, (), last), "s", (mixed, total, m))
     if itself and "s1" not in variables(w.share):
         value = mul(value, state.at(state.factor))
     value = op("where", op("gt", w.s.size, ZERO), value, Const(0.0, dtype))

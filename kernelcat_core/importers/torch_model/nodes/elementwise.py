@@ -198,6 +198,13 @@ def clamp(n: Node, x: Value, low: Operand | None = None, high: Operand | None = 
     return n.pointwise(text if text != "x" else "+x", n.out.dtype, **given)
 
 
+@aten_op("logit")
+def logit(n: Node, x: Value, eps: float | None = None) -> Value:
+    if eps is None:
+        return n.pointwise("log(x/(1 - x))", n.out.dtype, x=x)
+    return n.pointwise("log(minimum(maximum(x, e), f)/(1 - minimum(maximum(x, e), f)))", n.out.dtype, x=x, e=eps, f=1 - eps)
+
+
 @aten_op("_to_copy prims.convert_element_type.default")
 def converted(n: Node, x: Value, *_: Any) -> Value:
     return n.cast(x, n.out.dtype) if x.dtype != n.out.dtype else n.formula("y = +x" if x.dtype != BOOL else "y = x or x", x=x)
