@@ -43,6 +43,8 @@
 #define KC_INLINE static inline __attribute__((always_inline, unused))
 typedef uint16_t kc_f16;
 typedef uint16_t kc_bf16;
+typedef uint8_t kc_f8e4m3, kc_f8e5m2, kc_u4; /* kept in memory only */
+typedef int8_t kc_i4;
 
 static inline int64_t kc_floordiv_i64(int64_t a, int64_t b) {
   if (b == 0) return 0;
@@ -61,6 +63,10 @@ typedef int32_t v4i32 __attribute__((vector_size(4 * L4)));
 typedef uint8_t v4u8 __attribute__((vector_size(1 * L4)));
 typedef uint16_t v4u16 __attribute__((vector_size(2 * L4)));
 typedef uint32_t v4u32 __attribute__((vector_size(4 * L4)));
+typedef kc_f8e4m3 v4f8e4m3 __attribute__((vector_size(1 * L4)));
+typedef kc_f8e5m2 v4f8e5m2 __attribute__((vector_size(1 * L4)));
+typedef kc_i4 v4i4 __attribute__((vector_size(1 * L4)));
+typedef kc_u4 v4u4 __attribute__((vector_size(1 * L4)));
 typedef v4i32 v4m;
 KC_INLINE v4f32 kc4_load_f32(const float *p) { v4f32 r; memcpy(&r, p, sizeof r); return r; }
 KC_INLINE void kc4_store_f32(float *p, v4f32 a) { memcpy(p, &a, sizeof a); }
@@ -147,6 +153,7 @@ static struct {
   pthread_mutex_t lock;
   pthread_cond_t wake;
 } kc_pool = { .lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER };
+static pthread_mutex_t kc_pool_lock = PTHREAD_MUTEX_INITIALIZER; /* one caller has the threads */
 static pthread_mutex_t kc_entry_lock = PTHREAD_MUTEX_INITIALIZER; /* one launch at a time */
 
 #define KC_OPEN 0x80000000u
@@ -202,6 +209,7 @@ static void kc_forget_workers(void) { /* in the child of a fork there are none *
   atomic_store(&kc_pool.sleepers, 0);
   pthread_mutex_init(&kc_pool.lock, 0);
   pthread_mutex_init(&kc_entry_lock, 0);
+  pthread_mutex_init(&kc_pool_lock, 0);
   pthread_cond_init(&kc_pool.wake, 0);
 }
 
@@ -220,13 +228,9 @@ static void kc_start_workers(int wanted) {
   pthread_attr_destroy(&attributes);
 }
 
-/* Calls body over all cells, in pieces of about an eighth of each thread's share, at least `grain` cells. */
-static void kc_launch(kc_body body, void *const *tensors, const int64_t *sizes, int64_t total, int64_t grain) {
-  int threads = kc_threads > 0 ? kc_threads : (int)sysconf(_SC_NPROCESSORS_ONLN);
-  int64_t share = total / ((int64_t)threads * 8);
-  if (total <= 0) return;
-  if (share > grain) grain = share;
-  if (threads < 2 || total <= grain) {
+/* Calls body over all cells, in pieces of `grain`; one caller at a time has the threads, others go on alone. */
+static void kc_spread(kc_body body, void *const *tensors, const int64_t *sizes, int64_t total, int64_t grain, int threads) {
+  if (pthread_mutex_trylock(&kc_pool_lock)) {
     body(tensors, sizes, 0, total);
     return;
   }
@@ -246,6 +250,20 @@ static void kc_launch(kc_body body, void *const *tensors, const int64_t *sizes, 
     if (spin > 10000) sched_yield(); /* more threads than processors: let the last one finish */
     else kc_pause();
   }
+  pthread_mutex_unlock(&kc_pool_lock);
+}
+
+/* The pool that launches use: the runtime points all libraries of a process to one. */
+void (*kc_dispatch)(kc_body, void *const *, const int64_t *, int64_t, int64_t, int) = kc_spread;
+
+/* Pieces of about an eighth of each thread's share, at least `grain` cells. */
+static void kc_launch(kc_body body, void *const *tensors, const int64_t *sizes, int64_t total, int64_t grain) {
+  int threads = kc_threads > 0 ? kc_threads : (int)sysconf(_SC_NPROCESSORS_ONLN);
+  int64_t share = total / ((int64_t)threads * 8);
+  if (total <= 0) return;
+  if (share > grain) grain = share;
+  if (threads < 2 || total <= grain) body(tensors, sizes, 0, total);
+  else kc_dispatch(body, tensors, sizes, total, grain, threads);
 }
 
 /* Memory between programs: kept from call to call, grown when needed. */
@@ -263,18 +281,19 @@ static void *kc_workspace(void **slot, int64_t *capacity, int64_t bytes) {
 }
 
 #if KC_BYTES == 64
-#define KC_ROWS_f32 14 /* rows of a block: 2 * 14 accumulators of 32 registers */
+#define KC_ROWS 14 /* 2 * 14 accumulators of 32 registers */
 #else
-#define KC_ROWS_f32 5 /* 2 * 5 accumulators of 16 registers */
+#define KC_ROWS 5 /* 2 * 5 accumulators of 16 registers */
 #endif
+
 static __attribute__((noinline)) void kc_mma_f32(int64_t depth, const float *a, const float *b, float *c, int64_t pitch, bool fresh) {
   for (int column = 0; column < 32; column += 2 * L4)
-    for (int row = 0; row < 14; row += KC_ROWS_f32) {
+    for (int row = 0; row < 14; row += KC_ROWS) {
       const float *at = a + row, *bt = b + column;
       float *ct = c + row * pitch + column;
-      v4f32 s[KC_ROWS_f32][2];
+      v4f32 s[KC_ROWS][2];
 #pragma GCC unroll 14
-      for (int i = 0; i < KC_ROWS_f32; i++) {
+      for (int i = 0; i < KC_ROWS; i++) {
         s[i][0] = s[i][1] = (v4f32){0};
         if (!fresh && row + i < 14) {
           s[i][0] = kc4_load_f32(ct + i * pitch);
@@ -284,13 +303,13 @@ static __attribute__((noinline)) void kc_mma_f32(int64_t depth, const float *a, 
       for (int64_t k = 0; k < depth; k++, at += 14, bt += 32) {
         const v4f32 b0 = kc4_load_f32(bt), b1 = kc4_load_f32(bt + L4);
 #pragma GCC unroll 14
-        for (int i = 0; i < KC_ROWS_f32; i++) {
+        for (int i = 0; i < KC_ROWS; i++) {
           s[i][0] += b0 * at[row + i < 14 ? i : 0];
           s[i][1] += b1 * at[row + i < 14 ? i : 0];
         }
       }
 #pragma GCC unroll 14
-      for (int i = 0; i < KC_ROWS_f32; i++)
+      for (int i = 0; i < KC_ROWS; i++)
         if (row + i < 14) {
           kc4_store_f32(ct + i * pitch, s[i][0]);
           kc4_store_f32(ct + i * pitch + L4, s[i][1]);
@@ -349,9 +368,9 @@ static void program_k0(void *const *tensors, const int64_t *sizes, int64_t begin
         }
       }
       for (int64_t column = 0; column * 32 < nx; column++)
-        for (int64_t row = 0; row * 14 < ny; row++)
-          kc_mma_f32(nz, a + row * 3584, b_1 + column * 8192,
-            acc + row * 3584 + column * 32, 256, fresh_acc);
+        for (int64_t row = 0; row * 14 < ny; row++) {
+          kc_mma_f32(nz, a + row * 3584, b_1 + column * 8192, acc + row * 3584 + column * 32, 256, fresh_acc);
+        }
       if (nz > 0) fresh_acc = false;
     }
     if (fresh_acc) memset(acc, 0, sizeof acc);

@@ -43,6 +43,8 @@
 #define KC_INLINE static inline __attribute__((always_inline, unused))
 typedef uint16_t kc_f16;
 typedef uint16_t kc_bf16;
+typedef uint8_t kc_f8e4m3, kc_f8e5m2, kc_u4; /* kept in memory only */
+typedef int8_t kc_i4;
 
 static inline int64_t kc_floordiv_i64(int64_t a, int64_t b) {
   if (b == 0) return 0;
@@ -61,6 +63,10 @@ typedef int32_t v4i32 __attribute__((vector_size(4 * L4)));
 typedef uint8_t v4u8 __attribute__((vector_size(1 * L4)));
 typedef uint16_t v4u16 __attribute__((vector_size(2 * L4)));
 typedef uint32_t v4u32 __attribute__((vector_size(4 * L4)));
+typedef kc_f8e4m3 v4f8e4m3 __attribute__((vector_size(1 * L4)));
+typedef kc_f8e5m2 v4f8e5m2 __attribute__((vector_size(1 * L4)));
+typedef kc_i4 v4i4 __attribute__((vector_size(1 * L4)));
+typedef kc_u4 v4u4 __attribute__((vector_size(1 * L4)));
 typedef v4i32 v4m;
 KC_INLINE v4f32 kc4_set_f32(float a) { return a - (v4f32){0}; }
 KC_INLINE v4f32 kc4_max_f32(v4f32 a, v4f32 b) {
@@ -110,6 +116,7 @@ static struct {
   pthread_mutex_t lock;
   pthread_cond_t wake;
 } kc_pool = { .lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER };
+static pthread_mutex_t kc_pool_lock = PTHREAD_MUTEX_INITIALIZER; /* one caller has the threads */
 static pthread_mutex_t kc_entry_lock = PTHREAD_MUTEX_INITIALIZER; /* one launch at a time */
 
 #define KC_OPEN 0x80000000u
@@ -165,6 +172,7 @@ static void kc_forget_workers(void) { /* in the child of a fork there are none *
   atomic_store(&kc_pool.sleepers, 0);
   pthread_mutex_init(&kc_pool.lock, 0);
   pthread_mutex_init(&kc_entry_lock, 0);
+  pthread_mutex_init(&kc_pool_lock, 0);
   pthread_cond_init(&kc_pool.wake, 0);
 }
 
@@ -183,13 +191,9 @@ static void kc_start_workers(int wanted) {
   pthread_attr_destroy(&attributes);
 }
 
-/* Calls body over all cells, in pieces of about an eighth of each thread's share, at least `grain` cells. */
-static void kc_launch(kc_body body, void *const *tensors, const int64_t *sizes, int64_t total, int64_t grain) {
-  int threads = kc_threads > 0 ? kc_threads : (int)sysconf(_SC_NPROCESSORS_ONLN);
-  int64_t share = total / ((int64_t)threads * 8);
-  if (total <= 0) return;
-  if (share > grain) grain = share;
-  if (threads < 2 || total <= grain) {
+/* Calls body over all cells, in pieces of `grain`; one caller at a time has the threads, others go on alone. */
+static void kc_spread(kc_body body, void *const *tensors, const int64_t *sizes, int64_t total, int64_t grain, int threads) {
+  if (pthread_mutex_trylock(&kc_pool_lock)) {
     body(tensors, sizes, 0, total);
     return;
   }
@@ -209,6 +213,20 @@ static void kc_launch(kc_body body, void *const *tensors, const int64_t *sizes, 
     if (spin > 10000) sched_yield(); /* more threads than processors: let the last one finish */
     else kc_pause();
   }
+  pthread_mutex_unlock(&kc_pool_lock);
+}
+
+/* The pool that launches use: the runtime points all libraries of a process to one. */
+void (*kc_dispatch)(kc_body, void *const *, const int64_t *, int64_t, int64_t, int) = kc_spread;
+
+/* Pieces of about an eighth of each thread's share, at least `grain` cells. */
+static void kc_launch(kc_body body, void *const *tensors, const int64_t *sizes, int64_t total, int64_t grain) {
+  int threads = kc_threads > 0 ? kc_threads : (int)sysconf(_SC_NPROCESSORS_ONLN);
+  int64_t share = total / ((int64_t)threads * 8);
+  if (total <= 0) return;
+  if (share > grain) grain = share;
+  if (threads < 2 || total <= grain) body(tensors, sizes, 0, total);
+  else kc_dispatch(body, tensors, sizes, total, grain, threads);
 }
 
 /* Memory between programs: kept from call to call, grown when needed. */
