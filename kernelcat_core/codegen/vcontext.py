@@ -24,9 +24,11 @@ class Names:
     def get(self, kind: str, name: str) -> str:
         key = (kind, name)
         if key not in self.known:
-            text = stem = identifier(name)
-            count = 1
-            while text in self.taken or (text[:1] in "Lv" and text[1:2].isdigit()):
+            stem = identifier(name)
+            if stem[:1] in "Lv" and stem[1:2].isdigit():
+                stem = f"n_{stem}"  # L4 and v4f32 are the text's own: lanes and vector types
+            text, count = stem, 1
+            while text in self.taken:
                 count += 1
                 text = f"{stem}_{count}"
             self.taken.add(text)

@@ -6,11 +6,11 @@ A value over a grid has one dimension an index, of size 1 where it does not vary
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from kernelcat_core.dtypes import I64
+from kernelcat_core.dtypes import F32, I32, I64, STORAGE_ONLY
 from kernelcat_core.importers.onnx_nodes import Nodes
-from kernelcat_core.importers.onnx_scalar import spell
+from kernelcat_core.importers.onnx_scalar import cast, spell
 from kernelcat_core.ir import expr as ex
 from kernelcat_core.ir.expr import ZERO, Const, Expr, Load, Op, Size, Var
 from kernelcat_core.ir.graph import Axis, Graph, Tensor
@@ -112,6 +112,13 @@ class GridWriter:
         return self.nodes.emit("Unsqueeze", value, self.nodes.vector(*missing)) if missing else value
 
     def _load(self, e: Load) -> Value:
+        if e.dtype in STORAGE_ONLY:  # Gather and Where do not take these types: read a wide copy, give the type back
+            wide = F32 if e.dtype.is_float else I32
+            copy = replace(self.tensors[e.tensor], name=cast(self.nodes, e.tensor, e.dtype, wide), dtype=wide)
+            fill = None if e.fill is None else ex.cast(e.fill, wide)
+            grid = GridWriter(self.nodes, self.sizes, {**self.tensors, copy.name: copy}, self.axes, self.states)
+            read = grid.value(replace(e, tensor=copy.name, dtype=wide, fill=fill))
+            return replace(read, name=cast(self.nodes, read.name, wide, e.dtype))
         if e.where is None and not any(ex.loads(i) for i in e.index):
             used = [sorted(ex.variables(i) & set(self._place)) for i in e.index]
             names = [n for part in used for n in part]

@@ -8,7 +8,26 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from kernelcat_core.dtypes import BF16, BOOL, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64, DType
+from kernelcat_core.dtypes import (
+    BF16,
+    BOOL,
+    F8E4M3,
+    F8E5M2,
+    F16,
+    F32,
+    F64,
+    I4,
+    I8,
+    I16,
+    I32,
+    I64,
+    U4,
+    U8,
+    U16,
+    U32,
+    U64,
+    DType,
+)
 
 # The newest operator set that every release of onnx which the project allows (1.18 on) knows, and its file format.
 OPSET = 23
@@ -17,6 +36,7 @@ IR_VERSION = 11
 # DType -> number in onnx.TensorProto.DataType (fixed by the file format).
 ELEMENT_TYPE: dict[DType, int] = {
     F32: 1, U8: 2, I8: 3, U16: 4, I16: 5, I32: 6, I64: 7, BOOL: 9, F16: 10, F64: 11, U32: 12, U64: 13, BF16: 16,
+    F8E4M3: 17, F8E5M2: 19, U4: 21, I4: 22,
 }  # fmt: skip
 
 Attribute = int | float | str | tuple[int, ...]

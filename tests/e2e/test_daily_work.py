@@ -37,14 +37,15 @@ def test_an_empty_page_is_no_error(page: Page) -> None:
     expect(pane(page, "c").locator(".cm-content")).to_have_count(0)
 
 
-def test_what_onnx_cannot_say_shows_in_its_tab_only(page: Page) -> None:
+def test_what_one_target_cannot_say_shows_in_its_pane_only(page: Page) -> None:
     page.goto("/operators/new")
     type_formula(page, "X: f8e4m3[N]\nY[n] = f32(X[n]) * 2.0")
     fresh(page)
     expect(pane(page, "c").locator(".cm-content")).to_contain_text("program_k0")
     expect(page.locator("[data-run='check']")).to_be_enabled()
+    expect(pane(page, "ascend:910b")).to_contain_text("f8e4m3")
     page.get_by_role("tab", name="ONNX").click()
-    expect(page.get_by_role("tabpanel", name="ONNX")).to_contain_text("no ONNX definition")
+    expect(page.get_by_role("tabpanel", name="ONNX")).to_contain_text("float8e4m3fn")
 
 
 def test_a_wrong_formula_shows_no_old_figures(page: Page) -> None:

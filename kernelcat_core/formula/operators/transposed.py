@@ -139,9 +139,10 @@ def _transposed(rank: int, name: str, input: Tensor, weight: Tensor, bias: Tenso
     taps = ", ".join([channel, filter_, *(a.tap for a in axes)])
     over = ", ".join([f"c in {depth}", *(f"t{a.n} in {a.taps}" for a in axes)])
     within = " and ".join(a.within for a in axes if a.within)
-    inside = " and ".join([*(a.inside for a in axes), *([within] if within else [])])
+    inside = " and ".join(a.inside for a in axes)
     phases = [f"a{a.n} in {a.phases}" for a in axes if a.phases > 1]
-    body = f"sum[{over}](where({inside}, input[{places}]*weight[{taps}], 0))"
+    weighed = f"where({within}, weight[{taps}], 0)" if within else f"weight[{taps}]"
+    body = f"sum[{over}](where({inside}, input[{places}], 0)*{weighed})"
     lines = [f"weight: [{', '.join(['C', 'F', *(a.size for a in axes)])}]",
              f"input: [{', '.join([*lead, 'C']).replace('n', 'N')}, {', '.join(f'D{a.n}' for a in axes)}]",
              f"_: [C, {count}*{depth}]" if count > 1 else "",

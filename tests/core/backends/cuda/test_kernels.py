@@ -152,3 +152,16 @@ def test_rows_that_do_not_start_on_16_bytes(dtype: str) -> None:
     shifted[...] = inputs["B"]
     assert shifted.ctypes.data % 16 == room.itemsize
     check(graph, kernel, sizes, {**inputs, "B": shifted}, TOLERANCE[dtype] * 8)
+
+
+@pytest.mark.parametrize("dtype", ["f8e4m3", "f8e5m2", "i4", "u4"])
+def test_types_that_are_only_stored(dtype: str) -> None:
+    """Every value to f32 and back: nothing is lost either way."""
+    graph = graph_of(f"X: {dtype}[M]; Y[i] = f32(X[i]); Z[i] = {dtype}(f32(X[i]))")
+    kernel = Emulated(module_of(graph))
+    t = graph.tensors["X"].dtype
+    patterns = np.arange(256 if t.is_float else 1 << t.bits, dtype=np.uint8)
+    x = patterns.view(t.numpy) if t.is_float else (patterns.astype(np.int16) - (8 if t.kind == "i" else 0)).astype(t.numpy)
+    made = kernel.run({"X": x}, {"M": len(x)})
+    np.testing.assert_array_equal(made["Y"], x.astype(np.float32))
+    np.testing.assert_array_equal(made["Z"].astype(np.float32), x.astype(np.float32))
