@@ -16,7 +16,8 @@ class Target:
 
     `name` is canonical ("cuda:sm_80"); `model` names the execution model whose lowering it uses; `limits` are plain
     numbers that schedules read (bytes, counts): "lanes" (elements of f32 a vector operation takes), "threads" (most a
-    block may have), "near_bytes" (on-chip memory a cell may use), "cores".
+    block may have), "near_bytes" (on-chip memory a cell may use), "cores", "storage_types" (0: f8e4m3, f8e5m2, i4 and u4
+    have no names there, so kernels get their bytes and decode them).
     """
 
     name: str

@@ -49,8 +49,10 @@ def run(module: TileModule, inputs: Mapping[str, Array], sizes: Mapping[str, int
     for t in (*module.temporaries, *module.outputs):
         memory.setdefault(t.name, np.zeros(int(np.prod(shapes[t.name])), t.dtype.numpy))
     for program in module.programs:
+        for t in (*program.reads, *program.writes):  # the same bytes, in a type that the target has
+            memory[t.name] = memory[t.name].view(t.dtype.numpy)
         _run_program(program, memory, sizes)
-    return {t.name: memory[t.name].reshape(shapes[t.name]) for t in module.outputs}
+    return {t.name: memory[t.name].view(t.dtype.numpy).reshape(shapes[t.name]) for t in module.outputs}
 
 
 def _run_program(program: TileProgram, memory: dict[str, Array], sizes: Mapping[str, int]) -> None:

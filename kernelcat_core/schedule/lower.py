@@ -15,6 +15,7 @@ from kernelcat_core.schedule.knobs import Config, Knob, SearchSpace
 from kernelcat_core.schedule.partition import Partition, partition
 from kernelcat_core.schedule.rules import attention, column, contraction, order, row, scan, scatter, select, whole
 from kernelcat_core.schedule.rules.common import place
+from kernelcat_core.schedule.stored import stored_as_bytes
 from kernelcat_core.target import ExecutionModel, Target
 
 # Elements a statement works on at once: what fills vector registers, a block of threads, an on-chip buffer.
@@ -65,6 +66,11 @@ def rewritten(graph: Graph) -> Graph:
     return _partition(graph, True).graph
 
 
+def _as_held(graph: Graph, target: Target) -> Graph:
+    """The graph as the target keeps it in memory. A module's inputs and outputs stay as declared: the bytes are the same."""
+    return graph if target.limit("storage_types", 1) else stored_as_bytes(graph)
+
+
 def _knobs(kernel: Kernel, graph: Graph, target: Target) -> tuple[Knob, ...]:
     if kernel.kernel_class == "contraction":
         found = contraction.match(kernel.nodes[0], graph)
@@ -96,6 +102,7 @@ def _has_chain(kernel: Kernel, graph: Graph) -> bool:
 
 def space(graph: Graph, target: Target) -> SearchSpace:
     """Every knob of `graph` on `target`: `fuse`, then `<tensor>.<knob>` for the kernel that makes each tensor."""
+    graph = _as_held(graph, target)
     fused, split = _partition(graph, True, target.model in attention.MODELS), _partition(graph, False)
     knobs: dict[str, Knob] = {}
     if len(fused.kernels) != len(split.kernels):
@@ -113,6 +120,7 @@ def lower(graph: Graph, target: Target, config: Config = Config(), name: str = "
     """
     complete = space(graph, target).complete(config)
     values = complete.as_dict()
+    declared, graph = graph, _as_held(graph, target)
     p = _partition(graph, bool(values.get("fuse", 1)), target.model in attention.MODELS)
     programs: list[TileProgram] = []
     temporaries: list[Tensor] = []
@@ -125,12 +133,12 @@ def lower(graph: Graph, target: Target, config: Config = Config(), name: str = "
         temporaries += [n.output for n in kernel.nodes if n.output.name in kernel.stored
                         and n.output.name not in p.graph.outputs]
     tensors = p.graph.tensors
-    outputs = tuple(tensors[n] for n in p.graph.outputs)
+    outputs = tuple(replace(tensors[n], dtype=declared.tensors[n].dtype) for n in p.graph.outputs)
     names = dict.fromkeys(graph.size_names)
     for t in (*outputs, *temporaries):
         for d in t.shape:
             names.update(dict.fromkeys(sizes_of(d)))
-    return TileModule(name, tuple(names), p.graph.inputs, outputs, tuple(temporaries), tuple(programs), complete.values)
+    return TileModule(name, tuple(names), declared.inputs, outputs, tuple(temporaries), tuple(programs), complete.values)
 
 
 def _lower_kernel(kernel: Kernel, p: Partition, values: dict[str, int], target: Target

@@ -23,5 +23,6 @@ LIMITS_910B: Mapping[str, int] = MappingProxyType(
         "threads": 1,
         "near_bytes": 64 * 1024,
         "cores": 40,
+        "storage_types": 0,  # eight-bit floats and four-bit integers have no Ascend C names on this architecture
     }
 )
