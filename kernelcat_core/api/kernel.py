@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import html
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,12 @@ import numpy.typing as npt
 from kernelcat_core.errors import Failure, KernelcatError
 from kernelcat_core.formula.scope import closest
 from kernelcat_core.ir.expr import Size, evaluate
+from kernelcat_core.ir.graph import Graph
 from kernelcat_core.numerics.compare import Oracle, worst
 from kernelcat_core.pipeline import hops
 from kernelcat_core.pipeline.evidence import Evidence
 from kernelcat_core.pipeline.measuring import operations
+from kernelcat_core.pipeline.variants import Bucket, Buckets, specialised
 from kernelcat_core.runtime.device import usable_cores
 from kernelcat_core.runtime.load import LoadedKernel, aligned_empty, load
 from kernelcat_core.schedule.knobs import Config
@@ -25,21 +28,57 @@ Array = npt.NDArray[Any]
 _COMPARED_OPERATIONS = 1 << 20  # a first call of at most this much work is compared with the oracle (milliseconds)
 
 
+@dataclass(frozen=True)
+class Variant:
+    """A text for some range of sizes, compiled and loaded."""
+
+    rendering: hops.Rendering
+    loaded: LoadedKernel
+    toolchain: str
+
+    @property
+    def source(self) -> str:
+        return self.rendering.source.text
+
+    @property
+    def config(self) -> dict[str, int]:
+        return self.rendering.config.as_dict()
+
+
 class Kernel:
     """A compiled formula. Call it with one array an input, by keyword; sizes come from the arrays.
 
     Returns one array, or a tuple of them in the order of the formula's outputs. Targets without hardware here run on
     their functional model. `source` is the kernel text, `config` the schedule, `evidence` what was seen so far: a first
     call that is small enough is compared with the oracle, and then says executed (or emulated, on a model).
+
+    A kernel with buckets of sizes takes, at each call, the variant made for its sizes; a variant is compiled when it is
+    first needed. `variants` are those made so far, by the buckets they are for ("M=1, N=2..64").
     """
 
-    def __init__(self, analysis: hops.Analysis, rendering: hops.Rendering, loaded: LoadedKernel, evidence: tuple[Evidence, ...]
-                 ) -> None:
+    def __init__(self, analysis: hops.Analysis, general: Variant, evidence: tuple[Evidence, ...], buckets: Buckets,
+                 make: Callable[[Graph], Variant]) -> None:
         self._analysis = analysis
-        self._rendering = rendering
-        self._loaded = loaded
-        self._calls = 0
+        self._general = general
+        self._buckets = buckets
+        self._make = make
+        self._made: dict[tuple[tuple[str, Bucket], ...], Variant] = {(): general}
+        self._seen: set[str] = set()  # digests of texts that have been called
         self.evidence = evidence
+
+    @property
+    def variants(self) -> dict[str, Variant]:
+        return {", ".join(f"{n}={b}" for n, b in chosen): v for chosen, v in self._made.items() if chosen}
+
+    @property
+    def _rendering(self) -> hops.Rendering:
+        return self._general.rendering
+
+    def _variant(self, sizes: Mapping[str, int]) -> Variant:
+        chosen = self._buckets.chosen(sizes)
+        if chosen not in self._made:
+            self._made[chosen] = self._make(specialised(self._analysis.graph, chosen))
+        return self._made[chosen]
 
     def __repr__(self) -> str:
         """`Kernel Y = softmax(X) for c: X: f32[X_0, X_1] -> Y: f32[X_0, X_1] (rendered, compiled)`."""
@@ -62,11 +101,11 @@ class Kernel:
 
     @property
     def source(self) -> str:
-        return self._rendering.source.text
+        return self._general.source
 
     @property
     def config(self) -> dict[str, int]:
-        return self._rendering.config.as_dict()
+        return self._general.config
 
     @property
     def target(self) -> str:
@@ -82,18 +121,19 @@ class Kernel:
         if positional:
             names = ", ".join(f"{n}=..." for n in self.inputs)
             raise KernelcatError("KC-F020", "arrays are given by name", hint=f"kernel({names})")
-        self._calls += 1
-        call, given, sizes = self._prepare(arrays)
+        call, given, sizes, r = self._prepare(arrays)
         outputs = call()
-        if self._calls == 1 and operations(self._analysis.graph, sizes) <= _COMPARED_OPERATIONS:
-            self._compare(given, outputs if isinstance(outputs, tuple) else (outputs,), sizes)
+        if r.source.digest not in self._seen and operations(self._analysis.graph, sizes) <= _COMPARED_OPERATIONS:
+            self._compare(r, given, outputs if isinstance(outputs, tuple) else (outputs,), sizes)
+        self._seen.add(r.source.digest)
         return outputs
 
     def prepared(self, **arrays: Any) -> Callable[[], Any]:
         """The call on these arrays with everything checked once: repeated calls write the same output arrays."""
         return self._prepare(arrays)[0]
 
-    def _prepare(self, arrays: Mapping[str, Any]) -> tuple[Callable[[], Any], dict[str, Array], dict[str, int]]:
+    def _prepare(self, arrays: Mapping[str, Any]
+                 ) -> tuple[Callable[[], Any], dict[str, Array], dict[str, int], hops.Rendering]:
         module = self._rendering.module
         for name in arrays:
             if name not in self.inputs:
@@ -101,19 +141,20 @@ class Kernel:
                                      hint=closest(name, self.inputs) or "inputs: " + ", ".join(self.inputs))
         given = {t.name: self._argument(t, arrays) for t in module.inputs}
         sizes = self._sizes(given)
+        variant = self._variant(sizes)
         inputs = [given[t.name] for t in module.inputs]
         outputs = tuple(aligned_empty(spec) for spec in hops.output_specs(module, sizes))
-        values = [sizes[n] for n in module.sizes]
+        values = [sizes[n] for n in variant.rendering.module.sizes]
 
         def call() -> Any:
-            self._loaded.call_into(inputs, outputs, values)
+            variant.loaded.call_into(inputs, outputs, values)
             return outputs[0] if len(outputs) == 1 else outputs
 
-        return call, given, sizes
+        return call, given, sizes, variant.rendering
 
-    def _compare(self, given: Mapping[str, Array], outputs: tuple[Array, ...], sizes: Mapping[str, int]) -> None:
+    def _compare(self, r: hops.Rendering, given: Mapping[str, Array], outputs: tuple[Array, ...], sizes: Mapping[str, int]
+                 ) -> None:
         """Evidence from a call: the fact when its outputs match the oracle, a warning when they do not."""
-        r = self._rendering
         found = {t.name: x for t, x in zip(r.module.outputs, outputs)}
         inputs = {t.name: given[t.name].reshape(hops.shape_of(t, sizes)) for t in r.module.inputs}
         verdict = worst(list(Oracle(self._analysis.graph, inputs, sizes).check(found).values()))
@@ -162,20 +203,29 @@ def _declared(t: Any) -> str:
 
 
 def kernel(formula: str, target: str = "c", *, shapes: Mapping[str, str] | None = None,
-           config: Mapping[str, int] | None = None, threads: int | None = None) -> Kernel:
+           config: Mapping[str, int] | None = None, threads: int | None = None,
+           buckets: Mapping[str, Iterable[int]] | None = None) -> Kernel:
     """Compile `formula` for `target` ("c", "cuda:sm_80", "ascend:910b" or a device name).
 
-    `threads` (default: all usable cores) is for targets that run on this machine's CPU. Raises KernelcatError: F codes
-    for the formula, KC-B002 when nothing here can run the target.
+    `threads` (default: all usable cores) is for targets that run on this machine's CPU. `buckets` names sizes and the
+    bounds of ranges to have a variant for: {"M": (1, 16)} makes one for M = 1 and one for 2 to 16; beyond them the general
+    kernel serves, which has `config`. Raises KernelcatError: F codes for the formula, KC-B002 when nothing here can run
+    the target.
     """
     a = hops.analyse(formula, shapes)
-    r = hops.render(a.graph, target, Config.of(config or {}))
-    device = hops.device_of(r)
-    library = device.library(r.source, r.target)
-    if isinstance(library, Failure):
-        raise KernelcatError(library.code, library.message, hint=library.hint)
-    loaded = load(library.path("shared"), r.source.entry, threads or usable_cores())
+
+    def made(graph: Graph, chosen: Config = Config()) -> Variant:
+        r = hops.render(graph, target, chosen)
+        library = hops.device_of(r).library(r.source, r.target)
+        if isinstance(library, Failure):
+            raise KernelcatError(library.code, library.message, hint=library.hint)
+        loaded = load(library.path("shared"), r.source.entry, threads or usable_cores())
+        return Variant(r, loaded, library.toolchain.label)
+
+    ranges = Buckets.made(a.graph, buckets or {})
+    general = made(a.graph, Config.of(config or {}))
+    r = general.rendering
     rows: tuple[Evidence, ...] = (Evidence(r.source.digest, r.target.name, r.target.arch, "", "", "", "rendered"),)
-    if device.runs_as == "executed":
-        rows += (Evidence(r.source.digest, r.target.name, r.target.arch, library.toolchain.label, "", "", "compiled"),)
-    return Kernel(a, r, loaded, rows)
+    if hops.device_of(r).runs_as == "executed":
+        rows += (Evidence(r.source.digest, r.target.name, r.target.arch, general.toolchain, "", "", "compiled"),)
+    return Kernel(a, general, rows, ranges, made)

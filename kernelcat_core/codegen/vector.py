@@ -29,6 +29,7 @@ from kernelcat_core.codegen.vplan import (
     products_of,
     tiles_written,
 )
+from kernelcat_core.codegen.vturned import turned
 from kernelcat_core.codegen.vtypes import STORAGE, VectorClass
 from kernelcat_core.dtypes import DType
 from kernelcat_core.ir.expr import Const, Expr, Size, index, op, product, sizes
@@ -182,7 +183,7 @@ class _ProgramText:
         for item in items:
             match item:
                 case Group():
-                    lines += emit_group(self.ctx, item)
+                    lines += turned(self.ctx, item) or emit_group(self.ctx, item)
                 case Fresh():
                     lines.append(f"{self._fresh(item.tile)} = true;")
                 case Loop():

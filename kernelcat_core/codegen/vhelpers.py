@@ -101,6 +101,27 @@ TEMPLATES: dict[str, str] = {
   return __builtin_shuffle(a, (@I@){KC_IOTA@w@} ^ (@S@)s);
 #endif
 }""",
+    # Row i, lane l becomes row l, lane i.
+    "turn": """KC_INLINE void @p@_turn_@t@(@V@ *square) {
+#pragma GCC unroll 8
+  for (int s = 1; s < @L@; s *= 2) {
+#pragma GCC unroll 64
+    for (int i = 0; i < @L@; i++) {
+      if (i & s) continue;
+      const @V@ a = square[i], b = square[i + s];
+#if defined(__clang__)
+      for (int l = 0; l < @L@; l++) {
+        square[i][l] = l & s ? b[l - s] : a[l];
+        square[i + s][l] = l & s ? b[l] : a[l + s];
+      }
+#else
+      const @I@ iota = {KC_IOTA@w@}, other = ((iota & (@S@)s) != 0) & (@S@)(@L@ - s);
+      square[i] = __builtin_shuffle(a, b, iota + other);
+      square[i + s] = __builtin_shuffle(a, b, iota + (@S@)s + other);
+#endif
+    }
+  }
+}""",
 }
 _MASKED: dict[str, str] = {
     "load": """KC_INLINE @M@ @p@_load_bool(const uint8_t *p) {

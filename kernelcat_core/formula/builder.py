@@ -22,6 +22,7 @@ from kernelcat_core.ir.graph import (
     Tensor,
     inner_axes,
     map_expressions,
+    mapped,
     reads,
 )
 
@@ -124,9 +125,11 @@ class Builder:
         alive = self.alive(outputs)
         names = self._names(alive, final)
         size_names = self._size_names(set(names.values()))
+        bounds = self.sizes.bounds()
+        final_sizes = {s: Size(n, bounds.get(s)) for s, n in size_names.items()}
 
         def finished(e: Expr) -> Expr:
-            return transform(self.sizes.substituted(e), lambda n: _renamed(n, names, size_names))
+            return transform(self.sizes.substituted(e), lambda n: _renamed(n, names, final_sizes))
 
         def tensor(t: Tensor) -> Tensor:
             return Tensor(names.get(t.name, t.name), t.dtype, tuple(finished(d) for d in t.shape))
@@ -174,28 +177,12 @@ class Builder:
         return used
 
 
-def _renamed(n: Expr, names: dict[str, str], size_names: dict[str, str]) -> Expr | None:
+def _renamed(n: Expr, names: dict[str, str], final_sizes: dict[str, Size]) -> Expr | None:
     if isinstance(n, Load) and n.tensor in names:
         return replace(n, tensor=names[n.tensor])
-    if isinstance(n, Size) and size_names.get(n.name, n.name) != n.name:
-        return Size(size_names[n.name])
+    if isinstance(n, Size):
+        return final_sizes.get(n.name)
     return None
-
-
-def mapped(node: Primitive, f: Any, tensor: Any) -> Primitive:
-    """The primitive with `f` applied to its expressions and sizes, and `tensor` to its output."""
-    def axes(found: tuple[Axis, ...]) -> tuple[Axis, ...]:
-        return tuple(Axis(a.name, f(a.size)) for a in found)
-
-    node = replace(map_expressions(node, f), output=tensor(node.output), axes=axes(node.axes))
-    match node:
-        case Compute():
-            return replace(node, reduce_axes=axes(node.reduce_axes))
-        case Select():
-            return replace(node, over=axes((node.over,))[0], count=f(node.count))
-        case Scatter():
-            return replace(node, updates=axes(node.updates))
-    return node
 
 
 def _key(node: Primitive, sizes: Sizes) -> Any:

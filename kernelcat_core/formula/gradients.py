@@ -7,14 +7,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kernelcat_core.errors import KernelcatError, Span
-from kernelcat_core.formula.builder import mapped
 from kernelcat_core.formula.context import Context
 from kernelcat_core.formula.scope import closest
 from kernelcat_core.formula.syntax import Call, Name, Node
 from kernelcat_core.formula.values import Value, free_indices, strong
 from kernelcat_core.ir.differentiate import gradients
 from kernelcat_core.ir.expr import Expr, Load, loads, transform
-from kernelcat_core.ir.graph import Graph, Primitive, Tensor, map_expressions
+from kernelcat_core.ir.graph import Graph, Primitive, Tensor, map_expressions, mapped
 
 if TYPE_CHECKING:
     from kernelcat_core.formula.lower import Lowering

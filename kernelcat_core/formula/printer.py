@@ -85,7 +85,7 @@ def _spelled(node: Node) -> tuple[str, int]:
             return text + ("" if node.step is None else f":{print_node(node.step)}"), _PRIMARY
         case Subscript():
             return f"{print_node(node.base, _PRIMARY)}[{', '.join(print_node(i) for i in node.indices)}]", _PRIMARY
-        case Reduce(body=Sequence(items=items)):
+        case Reduce(op="scatter", body=Sequence(items=items)):
             inner = ", ".join(print_node(i) for i in items)
             return f"{node.op}[{_binders(node.binders)}]({inner})", _PRIMARY
         case Reduce():

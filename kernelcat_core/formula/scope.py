@@ -18,10 +18,12 @@ from kernelcat_core.formula.syntax import (
     Assign,
     Binary,
     Call,
+    Compare,
     Declaration,
     Formula,
     Name,
     Node,
+    Number,
     Reduce,
     Sequence,
     Slice,
@@ -121,12 +123,27 @@ class Scope:
     def declare_sizes(self, d: Declaration) -> None:
         """The symbols that stand alone as sizes in a declaration."""
         for node in d.dims:
-            if isinstance(node, Name) and node.id not in self.size_names and node.id not in self.tensors:
-                self.size_names[node.id] = self.builder.sizes.symbol(node.id, DECLARED)
+            name = node.first if isinstance(node, Compare) else node
+            if isinstance(name, Name) and name.id not in self.size_names and name.id not in self.tensors:
+                self.size_names[name.id] = self.builder.sizes.symbol(name.id, DECLARED)
+            if isinstance(node, Compare):
+                self._bound(node, d)
+
+    def _bound(self, node: Compare, d: Declaration) -> None:
+        """The declared size `N <= 64`."""
+        limit = node.rest[0]
+        if not isinstance(node.first, Name) or node.ops != ("<=",) or not isinstance(limit, Number) or not isinstance(
+                limit.value, int):
+            raise KernelcatError("KC-F018", "a bound of a size is a name, <= and a whole number", span=node.span,
+                                 hint=f"write {d.name}: f32[N <= 64]")
+        if node.first.id in self.size_names:  # else it is a tensor, which _size says
+            self.builder.sizes.limit(node.first.id, limit.value, node.span)
 
     def _size(self, node: Node, d: Declaration) -> Expr:
         from kernelcat_core.formula.indexing import index_expression
 
+        if isinstance(node, Compare):
+            node = node.first
         if isinstance(node, Name) and node.id not in self.size_names:
             if node.id in self.tensors:
                 raise KernelcatError("KC-F018", f"'{node.id}' is a tensor, not a size", span=node.span,

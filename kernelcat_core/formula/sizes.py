@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from kernelcat_core.errors import KernelcatError, Span
 from kernelcat_core.ir import polynomial as poly
-from kernelcat_core.ir.expr import Const, Expr, Size, evaluate, index, sizes, transform
+from kernelcat_core.ir.expr import Const, Expr, Size, evaluate, index, sizes, sub, transform
 
 DECLARED, INFERRED = 0, 1
 
@@ -43,6 +43,7 @@ class Sizes:
     bound: dict[str, Expr] = field(default_factory=dict)
     nickname: dict[str, str] = field(default_factory=dict)
     requirements: list[Requirement] = field(default_factory=list)
+    maximum: dict[str, int] = field(default_factory=dict)
 
     def symbol(self, name: str, rank: int) -> Size:
         """A symbol of this name; of a fresh name where it is taken by an inferred one."""
@@ -51,6 +52,20 @@ class Sizes:
             chosen, count = f"{name}_{count}", count + 1
         self.rank.setdefault(chosen, rank)
         return Size(chosen)
+
+    def limit(self, name: str, maximum: int, span: Span) -> None:
+        """Declare that a symbol is at most `maximum`: schedules count on it, every run is held to it."""
+        self.maximum[name] = min(maximum, self.maximum.get(name, maximum))
+        self.require(sub(index(maximum), Size(name)), "KC-F018", lambda _: f"{name} is larger than its bound {maximum}",
+                     f"give a smaller {name}, or raise its bound", span)
+
+    def bounds(self) -> dict[str, int]:
+        """The least declared maximum of each symbol that is not bound to another."""
+        found: dict[str, int] = {}
+        for name, n in self.maximum.items():
+            if isinstance(size := self.resolve(Size(name)), Size):
+                found[size.name] = min(n, found.get(size.name, n))
+        return found
 
     def resolve(self, e: Expr) -> Expr:
         """`e` in terms of symbols that are not bound, in normal form."""

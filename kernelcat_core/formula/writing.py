@@ -87,7 +87,7 @@ class _Writer:
         for name in (*self.graph.size_names, *self.graph.tensors):
             self.names[name] = self.name(name)
         for t in self.graph.inputs:
-            dims = tuple(_Line(self, {}).value(d) for d in t.shape)
+            dims = tuple(self.dimension(d) for d in t.shape)
             self.statements.append(Declaration(self.names[t.name], t.dtype.name, dims))
         for node in self.graph.nodes:
             self.node(node)
@@ -100,6 +100,10 @@ class _Writer:
             else:
                 outputs.append(Name(self.names[name]))
         return Formula(tuple(self.statements), tuple(outputs))
+
+    def dimension(self, d: Expr) -> Node:
+        value = _Line(self, {}).value(d)
+        return Compare(value, ("<=",), (Number(d.maximum),)) if isinstance(d, Size) and d.maximum is not None else value
 
     def name(self, wanted: str) -> str:
         """A name of the language close to `wanted` that nothing else has."""

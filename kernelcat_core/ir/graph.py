@@ -167,6 +167,12 @@ class Graph:
         return tuple(found)
 
     @cached_property
+    def bounded_sizes(self) -> tuple[Size, ...]:
+        """The Sizes that have a maximum, by axes of inputs."""
+        found = {d.name: d for t in self.inputs for d in t.shape if isinstance(d, Size) and d.maximum is not None}
+        return tuple(found.values())
+
+    @cached_property
     def size_sources(self) -> dict[str, tuple[str, int]]:
         """Size name -> (input, axis) whose shape entry is exactly that Size."""
         return {d.name: (t.name, k) for t in reversed(self.inputs)
@@ -239,6 +245,12 @@ def map_axes(node: Primitive, axis: Callable[[Axis], Axis], size: Callable[[Expr
         case Scatter():
             return replace(node, axes=axes, updates=tuple(map(axis, node.updates)))
     return replace(node, axes=axes)
+
+
+def mapped(node: Primitive, f: Callable[[Expr], Expr], tensor: Callable[[Tensor], Tensor]) -> Primitive:
+    """The primitive with `f` applied to its values and sizes, and `tensor` to its output."""
+    moved = map_axes(map_expressions(node, f), lambda a: Axis(a.name, f(a.size)), f)
+    return replace(moved, output=tensor(node.output))
 
 
 def reads(node: Primitive) -> list[str]:

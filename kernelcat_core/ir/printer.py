@@ -82,6 +82,7 @@ def _finish(e: Expr | None) -> str:
 
 def print_graph(g: Graph) -> str:
     """The whole graph: inputs, one line a primitive, outputs."""
-    lines = [f"input {print_tensor(t)}" for t in g.inputs]
+    lines = [f"size {s.name} <= {s.maximum}" for s in g.bounded_sizes]
+    lines += [f"input {print_tensor(t)}" for t in g.inputs]
     lines += [print_node(n) for n in g.nodes]
     return "\n".join([*lines, "-> " + ", ".join(g.outputs)]) + "\n"

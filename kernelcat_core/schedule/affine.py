@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from math import prod
 
 from kernelcat_core.dtypes import I64
 from kernelcat_core.ir.expr import (
@@ -11,6 +12,7 @@ from kernelcat_core.ir.expr import (
     Expr,
     Load,
     Op,
+    Size,
     Var,
     add,
     coefficient,
@@ -106,3 +108,32 @@ def constant(e: Expr) -> int | None:
     return int(e.value) if isinstance(e, Const) else None
 
 
+def most(e: Expr) -> int | None:
+    """An upper bound of a size expression: of literals, of Sizes with a maximum, of what is made of them; None when unknown."""
+    if isinstance(e, Const):
+        return int(e.value)
+    if isinstance(e, Size):
+        return e.maximum
+    if not isinstance(e, Op):
+        return None
+    bounds = [most(a) for a in e.args]
+    known = [b for b in bounds if b is not None]
+    if e.name == "min" and known:
+        return min(known)
+    if e.name == "sub" and bounds[0] is not None:
+        return bounds[0] - (int(e.args[1].value) if isinstance(e.args[1], Const) else 0)  # sizes are not negative
+    if len(known) < len(bounds) or any(b < 0 for b in known):
+        return None
+    if e.name == "floordiv":
+        return known[0] // known[1] if isinstance(e.args[1], Const) and known[1] > 0 else None
+    if e.name == "add":
+        return sum(known)
+    if e.name == "mul":
+        return prod(known)
+    return max(known) if e.name == "max" else None
+
+
+def fitted(size: Expr, lanes: int) -> int:
+    """Lanes for an axis of this size: `lanes`, fewer (a multiple of 16) when it is known to be shorter."""
+    bound = most(size)
+    return lanes if bound is None else min(lanes, max(16, -(-bound // 16) * 16))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from kernelcat_core.ir.expr import ONE, Load, Var, coefficient, loads
 from kernelcat_core.ir.graph import Compute, Graph, Primitive, Scan, Scatter, Select, expressions, reads
 from kernelcat_core.ir.normal_form import same
-from kernelcat_core.schedule.affine import constant, flatten
+from kernelcat_core.schedule.affine import flatten, most
 from kernelcat_core.schedule.gathers import gathered
 from kernelcat_core.schedule.inline import inline, squeeze
 from kernelcat_core.schedule.kernel import Kernel, KernelClass
@@ -193,5 +193,5 @@ def _prefers_rows(nodes: list[Compute], rows: list[tuple[int, ...]], graph: Grap
 
 
 def _window(nodes: list[Compute]) -> bool:
-    """Reduced axes of constant size below 16: too short to fill lanes."""
-    return all((constant(a.size) or 16) < 16 for n in nodes for a in n.reduce_axes[-1:])
+    """Reduced axes of a size known to be below 16: too short to fill lanes."""
+    return all((most(a.size) or 16) < 16 for n in nodes for a in n.reduce_axes[-1:])

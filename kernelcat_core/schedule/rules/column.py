@@ -9,7 +9,7 @@ from __future__ import annotations
 from kernelcat_core.ir.expr import Expr, Var, add
 from kernelcat_core.ir.graph import Axis, Graph
 from kernelcat_core.ir.tile import Lane, TileProgram
-from kernelcat_core.schedule.affine import Merge, constant, merge_axes
+from kernelcat_core.schedule.affine import Merge, fitted, merge_axes
 from kernelcat_core.schedule.chains import Chain, chains_of
 from kernelcat_core.schedule.emit import Emitter, bind_states, compute_dtype
 from kernelcat_core.schedule.kernel import Kernel
@@ -44,8 +44,7 @@ def lower(kernel: Kernel, graph: Graph, lanes: int, online: bool = False) -> Til
         *outer, inner = axes
         for axis in outer:
             e.cell(axis)
-        size = constant(inner.size)
-        capacity = lanes if size is None else min(lanes, max(16, -(-size // 16) * 16))
+        capacity = fitted(inner.size, lanes)
         block = Var(e.fresh("b"))
         e.cell(Axis(block.name, blocks_of(inner.size, capacity)))
         lane, start = lane_block(e, inner.size, capacity, block, "")

@@ -11,7 +11,7 @@ from kernelcat_core.ir.expr import Expr, Op, Var, add, cast, index, op, product,
 from kernelcat_core.ir.graph import Axis, Graph
 from kernelcat_core.ir.normal_form import same
 from kernelcat_core.ir.tile import Lane, Let, TileProgram
-from kernelcat_core.schedule.affine import Merge, constant, merge_axes
+from kernelcat_core.schedule.affine import Merge, constant, fitted, merge_axes
 from kernelcat_core.schedule.chains import Chain, chains_of
 from kernelcat_core.schedule.emit import Emitter, bind_states, compute_dtype
 from kernelcat_core.schedule.kernel import Kernel
@@ -131,8 +131,7 @@ def _sweep(e: Emitter, axes: list[Axis], lanes: int, stem: str, body: Callable[[
     *serial, last = axes
     for axis in serial:
         e.open(axis.name)
-    size = constant(last.size)
-    capacity = lanes if size is None else min(lanes, max(16, -(-size // 16) * 16))
+    capacity = fitted(last.size, lanes)
     block = Var(e.fresh(f"b{stem}"))
     e.open(block.name)
     lane, start = lane_block(e, last.size, capacity, block, stem)
@@ -153,8 +152,7 @@ def _reduction(e: Emitter, p: Placed, graph: Graph, kernel: Kernel, inside: froz
     node = p.node
     assert node.monoid is not None
     axes, merges = _merged(e, p, graph, p.reduce_axes, inside, [])
-    size = constant(axes[-1].size)
-    capacity = lanes if size is None else min(lanes, max(16, -(-size // 16) * 16))
+    capacity = fitted(axes[-1].size, lanes)
     full = (Lane(e.fresh("p"), capacity, index(capacity)),)
     tiles = accumulators(e, node, full)
 

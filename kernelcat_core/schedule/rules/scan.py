@@ -9,7 +9,7 @@ from __future__ import annotations
 from kernelcat_core.ir.expr import Expr, Var, add, index, sub, substitute
 from kernelcat_core.ir.graph import Axis, Graph, Scan
 from kernelcat_core.ir.tile import Lane, TileProgram
-from kernelcat_core.schedule.affine import constant, flatten, linear, merge_axes
+from kernelcat_core.schedule.affine import fitted, flatten, linear, merge_axes
 from kernelcat_core.schedule.emit import Emitter, bind_states
 from kernelcat_core.schedule.kernel import Kernel
 from kernelcat_core.schedule.rules.common import accumulate, accumulators, blocks_of, lane_block, loads_of
@@ -39,8 +39,7 @@ def lower(kernel: Kernel, graph: Graph, lanes: int, target: Target) -> TileProgr
     lane_axes: tuple[Lane, ...] = ()
     last: dict[str, Expr] = {}
     if lane_axis is not None:
-        size = constant(lane_axis.size)
-        capacity = lanes if size is None else min(lanes, max(16, -(-size // 16) * 16))
+        capacity = fitted(lane_axis.size, lanes)
         block = Var(e.fresh("b"))
         e.cell(Axis(block.name, blocks_of(lane_axis.size, capacity)))
         lane, start = lane_block(e, lane_axis.size, capacity, block, "")

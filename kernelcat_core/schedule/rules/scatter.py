@@ -12,7 +12,7 @@ from kernelcat_core.ir.expr import ZERO, Const, Expr, Var, add, conjunction, op,
 from kernelcat_core.ir.graph import Axis, Compute, Graph, Scatter
 from kernelcat_core.ir.normal_form import same
 from kernelcat_core.ir.tile import Lane, TileProgram
-from kernelcat_core.schedule.affine import constant, linear
+from kernelcat_core.schedule.affine import constant, fitted, linear
 from kernelcat_core.schedule.emit import Emitter
 from kernelcat_core.schedule.kernel import Kernel
 from kernelcat_core.schedule.rules import column
@@ -49,8 +49,7 @@ def _renew(name: str, node: Scatter, graph: Graph, lanes: int, target: Target) -
     lane_axes: tuple[Lane, ...] = ()
     if inmost is not None:
         axis = fresh[inmost]
-        size = constant(axis.size)
-        capacity = lanes if size is None else min(lanes, max(16, -(-size // 16) * 16))
+        capacity = fitted(axis.size, lanes)
         block = Var(e.fresh("b"))
         e.cell(Axis(block.name, blocks_of(axis.size, capacity)))
         lane, start = lane_block(e, axis.size, capacity, block, "")

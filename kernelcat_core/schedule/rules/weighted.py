@@ -10,7 +10,7 @@ import numpy as np
 from kernelcat_core.ir.expr import ZERO, Const, Expr, Load, Var, add, mul, op, sub, substitute, variables
 from kernelcat_core.ir.graph import Axis, Compute, monoid
 from kernelcat_core.ir.tile import Lane, Let, Reduce, Tile
-from kernelcat_core.schedule.affine import constant, linear
+from kernelcat_core.schedule.affine import fitted, linear, most
 from kernelcat_core.schedule.emit import Emitter, bind_states, compute_dtype
 from kernelcat_core.schedule.kernel import Kernel
 from kernelcat_core.schedule.online import WeightedSum
@@ -40,8 +40,7 @@ _MOST = 512  # when it is known: more is walked in blocks
 
 def capacity(size: Expr) -> int:
     """Features held at once, of an axis of `size`."""
-    n = constant(size)
-    return _DEPTH if n is None else min(_MOST, max(16, -(-n // 16) * 16))
+    return _DEPTH if most(size) is None else fitted(size, _MOST)
 
 
 @dataclass(frozen=True)

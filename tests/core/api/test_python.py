@@ -7,6 +7,7 @@ import pytest
 
 import kernelcat
 from kernelcat import KernelBuilder, KernelProfiler, register_op
+from kernelcat_core.runtime.load import LoadedKernel
 
 
 def test_kernel_on_numpy_arrays() -> None:
@@ -124,7 +125,42 @@ def test_evidence_grows_with_a_call_that_was_compared(target: str, fact: str) ->
 
 def test_a_call_that_differs_is_warned_about_and_is_no_evidence(monkeypatch: pytest.MonkeyPatch) -> None:
     k = kernelcat.kernel("Y[i] = 2*X[i]")
-    monkeypatch.setattr(type(k._loaded), "call_into", lambda self, inputs, outputs, sizes: outputs[0].fill(7))
+    monkeypatch.setattr(LoadedKernel, "call_into", lambda self, inputs, outputs, sizes: outputs[0].fill(7))
     with pytest.warns(RuntimeWarning, match="KC-N001"):
         k(X=np.ones(8, "f4"))
     assert "executed" not in [e.fact for e in k.evidence]
+
+
+def test_variants_for_ranges_of_sizes() -> None:
+    k = kernelcat.kernel("Y[i,j] = sum[k](X[i,k]*W[j,k])", buckets={"I": (1, 4, 20)})
+    rng = np.random.default_rng(0)
+    w = rng.standard_normal((33, 17)).astype(np.float32)
+    for rows in (0, 1, 3, 4, 20, 21, 1):
+        x = rng.standard_normal((rows, 17)).astype(np.float32)
+        np.testing.assert_allclose(k(X=x, W=w), x @ w.T, atol=1e-5)
+    assert list(k.variants) == ["I=1", "I=2..4", "I=5..20"], "compiled when first needed, once"
+    assert "mma" in k.source and "mma" not in k.variants["I=1"].source, "one row is no matrix product"
+    texts = {k.source, *(v.source for v in k.variants.values())}
+    assert len(texts) == 3, "20 rows are blocked as many rows are"
+    assert sum(e.fact == "executed" for e in k.evidence) == 3, "each text was compared when it first ran"
+
+
+@pytest.mark.parametrize(
+    "buckets", [{"J": (1,), "Q": (2,)}, {"I": (4, 4)}, {"I": (0, 4)}, {"I": (2.5,)}, {"I": (True,)}]
+)
+def test_wrong_buckets_are_user_errors(buckets: dict[str, tuple[int, ...]]) -> None:
+    with pytest.raises(kernelcat.KernelcatError) as caught:
+        kernelcat.kernel("Y[i,j] = sum[k](X[i,k]*W[j,k])", buckets=buckets)
+    assert caught.value.code == "KC-F018"
+    assert caught.value.hint
+
+
+def test_a_bound_of_a_size_is_kept() -> None:
+    k = kernelcat.kernel("X: f32[M <= 4, K]; W: f32[N, K]; Y[i,j] = sum[k](X[i,k]*W[j,k])")
+    assert "mma" not in k.source
+    w = np.ones((5, 3), np.float32)
+    np.testing.assert_array_equal(k(X=np.ones((4, 3), np.float32), W=w), np.full((4, 5), 3.0))
+    with pytest.raises(kernelcat.KernelcatError) as caught:
+        k(X=np.ones((5, 3), np.float32), W=w)
+    assert (caught.value.code, caught.value.line) == ("KC-F018", 1)
+    assert "bound 4" in caught.value.message

@@ -41,6 +41,15 @@ def test_declared_sizes_are_numbers_or_symbols() -> None:
     assert (str(s.dtype), s.shape) == ("f16", ())
 
 
+def test_declared_bounds() -> None:
+    g = graph("X: f32[M <= 64, K]; Z: f32[M <= 48]; Y[i] = sum[k](X[i,k])*Z[i]")
+    assert [(s.name, s.maximum) for s in g.bounded_sizes] == [("M", 48)]
+    assert "size M <= 48" in g.text
+    for wrong in ("X: f32[8 <= M]; Y = X", "X: f32[M < 8]; Y = X", "X: f32[M <= K]; Y = X", "X: f32[M <= 8.5]; Y = X",
+                  "X: f32[M <= 4]; Z: f32[8]; Y = X + Z"):
+        fails("KC-F018", wrong)
+
+
 def test_given_shapes_must_agree() -> None:
     fails("KC-F020", "X: f32[64, K]; Y = 2*X", X="32x8")
     fails("KC-F020", "X: f32[64, K]; Y = 2*X", X="64x8x2")
