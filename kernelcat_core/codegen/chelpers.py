@@ -1,8 +1,8 @@
 """Definitions of the helper functions that cstyle's spellings call, as templates.
 
 Keys are "op.dtype", "op.kind" or "op"; conversions are "f_to_i", "f_to_u" (any float to any integer) or "from_to_to". In a
-template @Q@ is the dialect's qualifier, @T@ the C type, @t@ the dtype's name, @f@ the libm suffix, @U@ an unsigned type of
-at least 32 bits, @S@ and @s@ the source of a conversion, @min@ and @max@ the range of an integer type, @one@ 1,
+template @Q@ is the dialect's qualifier, @T@ the C type, @t@ the dtype's name, @f@ the libm suffix, @g@ that of f32, @U@ an
+unsigned type of at least 32 bits, @S@ and @s@ the source of a conversion, @min@ and @max@ the range of an integer type, @one@ 1,
 @nan@ and @inf@ those of f32.
 """
 
@@ -42,14 +42,14 @@ SUPPORT: dict[str, str] = {
     # Remainder with the divisor's sign, and the quotient that belongs to it.
     "mod.f": """@Q@ @T@ kc_mod_@t@(@T@ a, @T@ b) {
   @T@ r = fmod@f@(a, b);
-  if (r == 0) return copysign@f@(0, b);
+  if (r == 0) return copysign@f@((@T@)0, b);
   return (r < 0) != (b < 0) ? r + b : r;
 }""",
     "floordiv.f": """@Q@ @T@ kc_floordiv_@t@(@T@ a, @T@ b) {
   if (b == 0) return a / b;
   @T@ r = fmod@f@(a, b), q = (a - r) / b;
   if (r != 0 && (b < 0) != (r < 0)) q -= @one@;
-  if (q == 0) return copysign@f@(0, a / b);
+  if (q == 0) return copysign@f@((@T@)0, a / b);
   @T@ n = floor@f@(q);
   return q - n > @one@ / 2 ? n + @one@ : n;
 }""",
@@ -107,22 +107,22 @@ SUPPORT: dict[str, str] = {
     # past 448 is NaN; e5m2 is the upper half of a binary16. Rounding to nearest even in units of the last place.
     "f8e4m3_to_f32": """@Q@ float kc_f8e4m3_to_f32(kc_f8e4m3 b) {
   int e = b >> 3 & 15, m = b & 7;
-  float r = e == 0 ? ldexpf((float)m, -9) : (b & 127) == 127 ? @nan@ : ldexpf((float)(8 + m), e - 10);
+  float r = e == 0 ? ldexp@g@((float)m, -9) : (b & 127) == 127 ? @nan@ : ldexp@g@((float)(8 + m), e - 10);
   return b & 128 ? -r : r;
 }""",
     "f8e5m2_to_f32": """@Q@ float kc_f8e5m2_to_f32(kc_f8e5m2 b) {
   int e = b >> 2 & 31, m = b & 3;
-  float r = e == 0 ? ldexpf((float)m, -16) : e == 31 ? (m ? @nan@ : @inf@) : ldexpf((float)(4 + m), e - 17);
+  float r = e == 0 ? ldexp@g@((float)m, -16) : e == 31 ? (m ? @nan@ : @inf@) : ldexp@g@((float)(4 + m), e - 17);
   return b & 128 ? -r : r;
 }""",
     **{f"f32_to_{name}": f"""@Q@ kc_{name} kc_f32_to_{name}(float a) {{
-  float x = fabsf(a);
-  int e = 0, sign = copysignf(1, a) < 0 ? 128 : 0;
+  float x = fabs@g@(a);
+  int e = 0, sign = copysign@g@(1.0f, a) < 0 ? 128 : 0;
   if (!(x <= 3.4e38f)) return (kc_{name})(sign | (x != x ? 127 : {infinity}));
   if (x == 0) return (kc_{name})sign;
-  frexpf(x, &e);
+  frexp@g@(x, &e);
   e = e - 1 < {least} ? {least} : e - 1;
-  int code = ((e - ({least})) << {mantissa}) + (int)rintf(ldexpf(x, {mantissa} - e));
+  int code = ((e - ({least})) << {mantissa}) + (int)rint@g@(ldexp@g@(x, {mantissa} - e));
   return (kc_{name})(sign | (code > {greatest} || x > 1e6f ? {infinity} : code));
 }}""" for name, mantissa, least, greatest, infinity in (("f8e4m3", 3, -6, 126, 127), ("f8e5m2", 2, -14, 123, 124))},
     "bf16_to_f32": """@Q@ float kc_bf16_to_f32(kc_bf16 h) {

@@ -52,6 +52,7 @@ class Dialect:
     `casts` overrides conversions by "from>to" dtype names. `qualifier` starts every helper function. `infinity` and
     `nan` are f32 literals. `reserved` are more words that no identifier may be. `support` overrides definitions. `wraps`: signed
     overflow of data must be spelled through unsigned types, because compilers of this language take it for impossible.
+    `single` ends the names of functions of f32, `long` the literals of 64-bit integers.
     """
 
     name: str = "c"
@@ -64,6 +65,8 @@ class Dialect:
     reserved: frozenset[str] = frozenset()
     support: Mapping[str, str] = field(default_factory=dict)
     wraps: bool = False
+    single: str = "f"
+    long: str = "ll"
 
     def type(self, dtype: DType) -> str:
         """The type of a value in a register; KC-R001 where the language has none."""
@@ -123,9 +126,9 @@ def literal(value: bool | int | float, dtype: DType, dialect: Dialect = C) -> st
         return _float_literal(float(value), dtype, dialect)
     v = int(value)
     if dtype.name == "u64":
-        return f"{v}ull"
+        return f"{v}u{dialect.long}"
     if dtype.name == "i64" and not -(1 << 31) < v < 1 << 31:
-        return "(-9223372036854775807ll - 1)" if v == -(1 << 63) else f"{v}ll"
+        return f"(-9223372036854775807{dialect.long} - 1)" if v == -(1 << 63) else f"{v}{dialect.long}"
     if dtype.name == "i32" and v == -(1 << 31):
         return "(-2147483647 - 1)"
     return f"{v}u" if dtype.name == "u32" else str(v)
@@ -188,7 +191,7 @@ class Speller:
         if template is not None:
             call = "{0}, {1}" in template or template.endswith("({0})")
             atoms = [self.text(a, 0 if call else _PRIMARY) for a in e.args]
-            text = template.format(*atoms, f="f" if operand.name == "f32" else "", t=operand.name)
+            text = template.format(*atoms, f=self.dialect.single if operand.name == "f32" else "", t=operand.name)
             self._note(text)
             return text, _PRIMARY
         if e.name == "where":
@@ -307,9 +310,10 @@ def _definition(name: str, dialect: Dialect) -> str | None:
 def _fill(template: str, dtype: str, dialect: Dialect, source: str = "") -> str:
     bits = int(re.sub(r"\D", "", dtype) or 8)
     high = (1 << bits - (dtype[0] == "i")) - 1
-    words = {"Q": dialect.qualifier, "T": dialect.types.get(dtype, ""), "t": dtype, "f": "f" if dtype == "f32" else "",
+    words = {"Q": dialect.qualifier, "T": dialect.types.get(dtype, ""), "t": dtype, "f": dialect.single if dtype == "f32" else "",
+             "g": dialect.single,
              "bits": str(bits), "U": dialect.types.get(f"u{max(bits, 32)}", ""), "S": dialect.types.get(source, ""),
              "s": source, "nan": dialect.nan, "inf": dialect.infinity,
-             "one": "1.0f" if dtype == "f32" else "1.0", "min": f"(-{high}ll - 1)",
-             "max": f"{high}{'ull' if dtype[0] == 'u' else 'll'}"}
+             "one": "1.0f" if dtype == "f32" else "1.0", "min": f"(-{high}{dialect.long} - 1)",
+             "max": f"{high}{'u' if dtype[0] == 'u' else ''}{dialect.long}"}
     return re.sub(r"@(\w+)@", lambda m: words[m.group(1)], template)

@@ -62,16 +62,32 @@ from kernelcat_core.ir.tile import (
     lane_stride,
     statements,
 )
+from kernelcat_core.target import Target
 
 DEFAULT_THREADS = 128
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a target's block may use: `shared_bytes`, and whether mma.m16n8k16 on 16-bit operands exists."""
+    """What a target's block may use: `shared_bytes`; whether mma.m16n8k16 on 16-bit operands exists; `warp`, the threads
+    that exchange values without shared memory (a power of two; 1: none do); whether copies into shared memory can run
+    asynchronously.
+    """
 
     shared_bytes: int
     tensor_cores: bool
+    warp: int = 32
+    async_copies: bool = True
+
+    @staticmethod
+    def of(target: Target) -> Limits:
+        """What a target's manifest says; its limits "near_bytes", "tensor_cores", "warp" and "async_copies"."""
+        return Limits(
+            target.limit("near_bytes", 32 << 10),
+            target.limit("tensor_cores", 0) > 0,
+            target.limit("warp", 1),
+            target.limit("async_copies", 0) > 0,
+        )
 
 
 @dataclass(frozen=True)
@@ -182,7 +198,8 @@ class Lowering:
         widest = max(
             (lane.capacity for s in statements(self.program.body) for lane in getattr(s, "lanes", ())), default=1
         )
-        return min(self.program.threads or DEFAULT_THREADS, -(-widest // 32) * 32)
+        unit = max(32, self.limits.warp)
+        return min(self.program.threads or DEFAULT_THREADS, -(-widest // unit) * unit)
 
     def _layout(self, shape: tuple[int, ...], threads: int) -> Layout:
         if len(shape) == 1:

@@ -26,6 +26,8 @@ def fill(low: Lowering, c: Copy) -> tuple[list[Node], bool]:
     """The nodes that fill the current slot of an operand, and whether some of them are asynchronous."""
     from kernelcat_core.codegen.simt import Group
 
+    if not low.limits.async_copies:
+        return low.group(Group(c.lanes, (c,))), False
     dtype = low.program.tile[c.tile].dtype
     single = dtype.itemsize in ASYNC_BYTES
     narrow = _elements(low, c) if single else low.group(Group(c.lanes, (c,)))

@@ -1,5 +1,6 @@
 """Reductions over threads: a thread folds its own elements, then lanes of a warp by exchange, then warps through shared
-memory. Over the rows of a rank-2 tile, every thread leaves one partial result a row and the row's owner folds those."""
+memory; where lanes cannot exchange, threads fold in halves through shared memory. Over the rows of a rank-2 tile, every
+thread leaves one partial result a row and the row's owner folds those."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from kernelcat_core.codegen.simt_ast import (
     Assign,
+    Barrier,
     Branch,
     Define,
     Node,
@@ -24,8 +26,6 @@ from kernelcat_core.ir.tile import Lane, Reduce
 
 if TYPE_CHECKING:
     from kernelcat_core.codegen.simt import Lowering, Traffic
-
-WARP = 32
 
 
 def lower(low: Lowering, s: Reduce, traffic: Traffic) -> tuple[list[Node], Traffic]:
@@ -75,13 +75,11 @@ def _over_block(low: Lowering, s: Reduce, traffic: Traffic) -> tuple[list[Node],
     layout = low.layout((s.lanes[0].capacity,))
     values = tuple(low.read(e, layout.items, s.lanes) for e in s.elements)
     nodes += low.over(layout, s.lanes, tuple(_combine(low, (key, 0), s.monoid, state, values)))
-    bit = low.named("bit", "bit")
-    others = tuple(low.named((key, "o", k), "other") for k in range(len(state)))
-    swaps = [Swap(o, d, n, Var(bit)) for o, d, n in zip(others, dtypes, names, strict=True)]
-    merged = _combine(low, (key, 1), s.monoid, state, tuple(Var(o, d) for o, d in zip(others, dtypes, strict=True)))
-    nodes.append(Repeat(bit, 5, (*swaps, *merged)))
-    if low.threads > WARP:
-        more, traffic = _over_warps(low, s, state, traffic)
+    lanes = min(low.limits.warp, low.threads)
+    if lanes > 1:
+        nodes += _over_lanes(low, s, state, lanes)
+    if low.threads > lanes:
+        more, traffic = (_over_warps if lanes > 1 else _by_halves)(low, s, state, traffic)
         nodes += more
     return [
         *nodes,
@@ -89,13 +87,49 @@ def _over_block(low: Lowering, s: Reduce, traffic: Traffic) -> tuple[list[Node],
     ], traffic
 
 
+def _over_lanes(low: Lowering, s: Reduce, state: tuple[Var, ...], lanes: int) -> list[Node]:
+    """Every lane of a warp ends with the warp's result."""
+    bit = low.named("bit", "bit")
+    others = tuple(low.named((id(s), "o", k), "other") for k in range(len(state)))
+    swaps = [Swap(o, v.dtype, v.name, Var(bit)) for o, v in zip(others, state, strict=True)]
+    merged = _combine(low, (id(s), 1), s.monoid, state, tuple(Var(o, v.dtype) for o, v in zip(others, state, strict=True)))
+    return [Repeat(bit, lanes.bit_length() - 1, (*swaps, *merged))]
+
+
+def _by_halves(low: Lowering, s: Reduce, state: tuple[Var, ...], traffic: Traffic) -> tuple[list[Node], Traffic]:
+    """The upper half of what is left goes to the lower half until one partial result is left; all threads read that."""
+    from kernelcat_core.codegen.simt import Traffic as Clean
+
+    scratch = _scratch(low, s, (low.threads,))
+    touched = frozenset(scratch)
+    mine = tuple(Load(n, (low.thread,), v.dtype) for n, v in zip(scratch, state, strict=True))
+    leave = tuple(Assign(place, v) for place, v in zip(mine, state, strict=True))
+    nodes, _ = low.guarded(list(leave), frozenset(), touched, traffic)
+    step, reach = low.named("step", "step"), low.named("reach", "reach")
+
+    def fold(distance: Expr, takers: Expr) -> tuple[Node, ...]:
+        """Threads below `takers` take in what the thread `distance` further left."""
+        theirs = tuple(Load(n, (add(low.thread, distance),), v.dtype) for n, v in zip(scratch, state, strict=True))
+        merged = _combine(low, (id(s), 1), s.monoid, state, theirs)
+        return Barrier(), Branch(op("lt", low.thread, takers), (*merged, *leave))
+
+    half = 1 << (low.threads.bit_length() - 2)
+    if low.threads > 2 * half:
+        nodes += fold(index(2 * half), index(low.threads - 2 * half))
+    turn = (Define(reach, I64, op("shr", index(half), cast(Var(step), I64))), *fold(Var(reach), Var(reach)))
+    nodes.append(Repeat(step, half.bit_length(), turn))
+    first = (Assign(v, Load(n, (index(0),), v.dtype)) for n, v in zip(scratch, state, strict=True))
+    return [*nodes, Barrier(), *first], Clean(read=touched)
+
+
 def _over_warps(low: Lowering, s: Reduce, state: tuple[Var, ...], traffic: Traffic) -> tuple[list[Node], Traffic]:
     """Lane 0 of each warp leaves its partial result; all threads fold them, in the same order."""
-    warps = low.threads // WARP
+    warp = low.limits.warp
+    warps = low.threads // warp
     scratch = _scratch(low, s, (warps,))
     touched = frozenset(scratch)
-    writes = tuple(Assign(Load(n, (div(low.thread, WARP),), v.dtype), v) for n, v in zip(scratch, state, strict=True))
-    first = Branch(op("eq", rem(low.thread, WARP), index(0)), writes)
+    writes = tuple(Assign(Load(n, (div(low.thread, warp),), v.dtype), v) for n, v in zip(scratch, state, strict=True))
+    first = Branch(op("eq", rem(low.thread, warp), index(0)), writes)
     nodes, traffic = low.guarded([first], frozenset(), touched, traffic)
     w = low.named("warp", "w")
 

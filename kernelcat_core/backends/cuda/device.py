@@ -10,9 +10,9 @@ from types import MappingProxyType
 from typing import Literal
 
 from kernelcat_core.backends.cuda import emulation
-from kernelcat_core.backends.cuda.renderer import MODEL_ENTRY
 from kernelcat_core.backends.cuda.resources import resources
 from kernelcat_core.backends.device import Compiled, Description
+from kernelcat_core.codegen.simt_host import MODEL_ENTRY
 from kernelcat_core.codegen.source import Source
 from kernelcat_core.errors import Failure
 from kernelcat_core.runtime import toolchain

@@ -28,7 +28,15 @@ def limits(arch: str) -> Mapping[str, int]:
     """The limits of one architecture ("sm_80"); KeyError for an unknown one."""
     shared = _SHARED_KIB[arch] << 10
     return MappingProxyType(
-        {"lanes": 32, "threads": 1024, "near_bytes": shared, "registers": 255, "tensor_cores": int(arch != "sm_75")}
+        {
+            "lanes": 32,
+            "threads": 1024,
+            "near_bytes": shared,
+            "registers": 255,
+            "tensor_cores": int(arch != "sm_75"),
+            "warp": 32,
+            "async_copies": 1,
+        }
     )
 
 

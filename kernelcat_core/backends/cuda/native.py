@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from kernelcat_core.backends.cuda.renderer import MODEL_ENTRY
-from kernelcat_core.backends.cuda.spell import IndexSpeller, name
+from kernelcat_core.backends.cuda.spell import LANGUAGE
 from kernelcat_core.codegen.native import Launch, Native
+from kernelcat_core.codegen.simt_c import IndexSpeller
+from kernelcat_core.codegen.simt_host import MODEL_ENTRY
 from kernelcat_core.codegen.source import Source
 from kernelcat_core.ir.expr import product
 from kernelcat_core.ir.graph import Tensor
@@ -22,7 +23,7 @@ def source(
     target: Target,
 ) -> Source:
     """The text as it is; its launch stands in the host file. `tensors` are inputs, then outputs (those not constant)."""
-    e = IndexSpeller()
+    e, name = IndexSpeller(LANGUAGE), LANGUAGE.name
     lines = [f'extern "C" __attribute__((visibility("default"))) int {ENTRY}(void **tensors, const int64_t *sizes) {{']
     lines += [f"  const int64_t {name(s)} = sizes[{k}];" for k, s in enumerate(sizes)]
     lines.append("  kc_forget_tensors();")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 from unittest import mock
 
@@ -12,7 +13,8 @@ import numpy as np
 from kernelcat_core.backends.cuda import emulation
 from kernelcat_core.backends.cuda.device import Device
 from kernelcat_core.backends.cuda.manifest import BACKEND
-from kernelcat_core.backends.cuda.renderer import MODEL_ENTRY, render
+from kernelcat_core.backends.cuda.renderer import render
+from kernelcat_core.codegen.simt_host import MODEL_ENTRY
 from kernelcat_core.codegen.source import Source
 from kernelcat_core.errors import KernelcatError
 from kernelcat_core.formula.lower import lower as lower_formula
@@ -29,6 +31,8 @@ from kernelcat_core.target import Target
 Array = np.ndarray[Any, np.dtype[Any]]
 TARGETS: dict[str, Target] = {t.arch: t for t in BACKEND.targets}
 SM80 = TARGETS["sm_80"]
+PLAIN = replace(SM80, name="cuda:plain", limits={**SM80.limits, "warp": 1, "async_copies": 0, "tensor_cores": 0})
+"""A target without exchanges between lanes, asynchronous copies and tensor cores, as OpenCL's."""
 AVAILABLE = toolchain.find_cpp() is not None
 
 

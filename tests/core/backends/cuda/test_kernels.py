@@ -10,7 +10,8 @@ import pytest
 from kernelcat_core.ir import interpreter
 from kernelcat_core.ir.expr import evaluate
 from kernelcat_core.ir.graph import Graph
-from tests.core.backends.cuda.emulate import AVAILABLE, Array, Emulated, graph_of, module_of
+from kernelcat_core.target import Target
+from tests.core.backends.cuda.emulate import AVAILABLE, PLAIN, SM80, Array, Emulated, graph_of, module_of
 
 pytestmark = pytest.mark.skipif(not AVAILABLE, reason="no C++ compiler")
 
@@ -93,12 +94,13 @@ def test_block_sizes(config: tuple[int, int, int], dtype: str) -> None:
     check(graph, kernel, sizes, data(graph, sizes), TOLERANCE[dtype] * 8)
 
 
+@pytest.mark.parametrize("target", [SM80, PLAIN], ids=["full", "plain"])
 @pytest.mark.parametrize("lanes", [128, 1024])
 @pytest.mark.parametrize("threads", [64, 512])
-def test_rows_with_other_threads(lanes: int, threads: int) -> None:
+def test_rows_with_other_threads(lanes: int, threads: int, target: Target) -> None:
     graph = graph_of("X: f32[M,N]; S[i] = sum[k](X[i,k]); A[i] = argmin[k](X[i,k])")
     knobs = {f"{n}.{k}": v for n in ("S", "A") for k, v in (("lanes", lanes), ("threads", threads))}
-    kernel = Emulated(module_of(graph, knobs))
+    kernel = Emulated(module_of(graph, knobs, target), target)
     for n in (1, 63, 1500):
         sizes = {"M": 3, "N": n}
         check(graph, kernel, sizes, data(graph, sizes), 1e-5)
