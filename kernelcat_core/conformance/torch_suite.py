@@ -192,3 +192,27 @@ def text(report: dict[str, Any]) -> str:
             what = "not mapped" if o["unmapped"] else f"{o['failed']} of {o['samples']} samples"
             lines.append(f"failed: {o['key']}: {what}: {o['reason']}")
     return "\n".join(lines)
+
+
+def markdown(report: dict[str, Any]) -> str:
+    """The same as a page of the documentation: counts, failing samples with their reasons, what is not mapped."""
+    lines = ["# PyTorch's operator samples on generated C kernels", "",
+             "Written by `make conformance` with `--update-golden`; tests/conformance/torch_passing.txt holds what passes.", "",
+             "| mode and type | pass all samples | some samples fail | not mapped | samples |", "|---|---|---|---|---|"]
+    lines += [f"| {group} | {c['passed']} | {c['failed']} | {c['unmapped']} | {c['samples']} |"
+              for group, c in report["groups"].items()]
+    failing = [o for o in report["outcomes"] if o["failed"]]
+    lines += ["", "## Samples that fail", "", "| operator | failing samples | first reason |", "|---|---|---|"]
+    lines += [f"| {o['key']} | {o['failed']} of {o['samples']} | {_cell(o['reason'])} |" for o in failing]
+    reasons: dict[str, list[str]] = {}
+    for o in report["outcomes"]:
+        if o["unmapped"] and not o["failed"]:
+            reasons.setdefault(_cell(o["reason"]), []).append(o["key"])
+    lines += ["", "## What is not mapped", "", "| reason | operators |", "|---|---|"]
+    lines += [f"| {reason} | {', '.join(keys)} |" for reason, keys in sorted(reasons.items())]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    """A reason as a cell of a table: one line, cut after the first sentence of a traceback."""
+    return text.split("  ")[0].replace("|", "\\|").replace("\n", " ")[:160]

@@ -175,11 +175,12 @@ def _prefers_rows(nodes: list[Compute], rows: list[tuple[int, ...]], graph: Grap
         if node.monoid is None and inner and inner[-1] != len(node.axes) - 1:
             return False
     along, across = 0, 0
+    made = {n.output.name for n in nodes}  # stays on chip
     for node in nodes:
         if not node.reduce_axes:
             continue
         for e in node.element:
-            for load in loads(e):
+            for load in (x for x in dict.fromkeys(loads(e)) if x.tensor not in made):
                 offset = flatten(Load(load.tensor, load.index, load.dtype), graph.tensors)
                 assert isinstance(offset, Load)
                 last = coefficient(offset.index[0], node.reduce_axes[-1].name)

@@ -12,6 +12,7 @@ pytest.importorskip("expecttest")
 from kernelcat_core.conformance import torch_samples, torch_suite
 
 STORED = Path(__file__).with_name("torch_passing.txt")
+LISTED = Path(__file__).parents[2] / "docs" / "torch_samples.md"
 SPREAD = 40
 
 
@@ -37,6 +38,7 @@ def test_what_passed_once_passes(pytestconfig: pytest.Config) -> None:
         made = torch_suite.run()
         keys = sorted(tuple(o["key"].split()) for o in made["outcomes"] if o["passed"])
         STORED.write_text("".join(f"{' '.join(key)}\n" for key in keys))
+        LISTED.write_text(torch_suite.markdown(made))
         rows = stored()
     chosen = rows if every else rows[::max(1, len(rows) // SPREAD)]
     found = list(torch_suite.outcomes([(name, mode, dtype) for mode, dtype, name in chosen], None, 2))

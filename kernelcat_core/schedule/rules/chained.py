@@ -73,7 +73,10 @@ def end(e: Emitter, s: Chained, count: Expr) -> tuple[Expr, Expr]:
     one, two, dtype = s.at(s.one), s.at(s.two), s.dtype
     if s.chain.kind == "powers":
         empty = op("eq", two, Const(0.0, dtype))  # all elements were -inf: the greatest is, too
-        lost = op("and", empty, op("gt", count, ZERO))  # and, unless guarded, it was subtracted from itself
-        total = two if s.chain.guarded else op("where", lost, Const(float("nan"), dtype), two)
+        infinite = Const(float("inf"), dtype)
+        if s.chain.guarded:  # of an infinite element not itself was subtracted, but 0
+            total = op("where", op("eq", one, infinite), infinite, two)
+        else:  # -inf was subtracted from itself
+            total = op("where", op("and", empty, op("gt", count, ZERO)), Const(float("nan"), dtype), two)
         e.map((s.one, s.two), s.lanes, (op("where", empty, Const(float("-inf"), dtype), one), total))
     return one, two
