@@ -12,6 +12,8 @@ from kernelcat_core.target import Target
 _MANIFESTS = (
     "kernelcat_core.backends.c.manifest",
     "kernelcat_core.backends.cuda.manifest",
+    "kernelcat_core.backends.hip.manifest",
+    "kernelcat_core.backends.opencl.manifest",
     "kernelcat_core.backends.ascendc.manifest",
 )
 

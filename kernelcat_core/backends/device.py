@@ -9,6 +9,7 @@ from typing import Literal, Protocol
 
 from kernelcat_core.codegen.source import Source
 from kernelcat_core.errors import Failure
+from kernelcat_core.runtime.runner import Needs
 from kernelcat_core.runtime.toolchain import Binary
 from kernelcat_core.target import Target
 
@@ -17,12 +18,13 @@ Fact = Literal["rendered", "compiled", "emulated", "executed", "measured"]
 
 @dataclass(frozen=True)
 class Description:
-    """`name` of the chip or model that runs kernels here; `facts` that can be shown; `missing` says what to install for
-    the others, one line each."""
+    """`name` of the chip or model that runs kernels here; `facts` that can be shown ("measured" only where a run's seconds
+    are the device's own); `missing` says what to install for the others, one line each; `needs` of a run in the sandbox."""
 
     name: str
     facts: tuple[Fact, ...]
     missing: tuple[str, ...] = ()
+    needs: Needs = Needs()
 
 
 @dataclass(frozen=True)

@@ -224,11 +224,7 @@ class Lowering:
             needed = sum(s.nbytes for s in self.shared.values())
             if needed <= self.limits.shared_bytes:
                 return slots == 2
-        raise KernelcatError(
-            "KC-R001",
-            f"the operands of {self.program.name} take {needed} bytes of shared memory; a block has {self.limits.shared_bytes}",
-            hint="choose smaller blocks (BM, BN, BK)",
-        )
+        raise self._too_much(f"the operands of {self.program.name} take", needed)
 
     def _operand(self, t: Tile, slots: int) -> Shared:
         """a is kept k-major for the FMA loop, so that a thread's rows are neighbours; padding spreads banks."""
@@ -336,7 +332,7 @@ class Lowering:
             elif t.shape and t.name not in self.local and t.name not in self.operands:
                 top.append(Registers(t.name, t.dtype, self.layout(t.shape).shape))
         p = self.program
-        return Kernel(
+        made = Kernel(
             p.name,
             self.threads,
             p.reads,
@@ -346,6 +342,16 @@ class Lowering:
             tuple(self.shared.values()),
             (*top, *body),
             self.thread.name,
+        )
+        if made.shared_bytes > self.limits.shared_bytes:
+            raise self._too_much(f"{p.name} takes", made.shared_bytes)
+        return made
+
+    def _too_much(self, what: str, nbytes: int) -> KernelcatError:
+        return KernelcatError(
+            "KC-R001",
+            f"{what} {nbytes} bytes of shared memory; a block has {self.limits.shared_bytes}",
+            hint="choose smaller blocks (BM, BN, BK)",
         )
 
     def _only_reduced(self, name: str) -> bool:

@@ -41,11 +41,11 @@ def divisions(qualifier: str) -> dict[str, str]:
     }
 
 
-def half_precision(qualifier: str, half: str, bfloat: str) -> dict[str, str]:
+def half_precision(qualifier: str, half: str, bfloat: str, to_bfloat: str) -> dict[str, str]:
     """Conversions of 16-bit floats by the functions that CUDA and HIP have for them, for helpers that call them by name."""
     return {
         "kc_f16_to_f32": f"{qualifier} float kc_f16_to_f32({half} a) {{ return __half2float(a); }}",
         "kc_f32_to_f16": f"{qualifier} {half} kc_f32_to_f16(float a) {{ return __float2half_rn(a); }}",
         "kc_bf16_to_f32": f"{qualifier} float kc_bf16_to_f32({bfloat} a) {{ return __bfloat162float(a); }}",
-        "kc_f32_to_bf16": f"{qualifier} {bfloat} kc_f32_to_bf16(float a) {{ return __float2bfloat16_rn(a); }}",
+        "kc_f32_to_bf16": f"{qualifier} {bfloat} kc_f32_to_bf16(float a) {{ return {to_bfloat}(a); }}",
     }

@@ -98,7 +98,7 @@ def check_rendering(a: hops.Analysis, r: hops.Rendering, cases: Iterable[Case], 
     if not report.ok:
         return report
     _fact(report, r, device.runs_as, library.toolchain.label, f"{count} cases", about)
-    if device.runs_as == "executed":
+    if "measured" in about.facts:
         say(f"{r.target.name}: measuring")
         measured = measure(a, r, library.path("shared"))
         if isinstance(measured, Failure):

@@ -166,7 +166,8 @@ def job(rendering: Rendering, library: Any, inputs: Mapping[str, Array], sizes: 
     arrays = tuple(np.ascontiguousarray(inputs[t.name], t.dtype.numpy) for t in m.inputs)
     return KernelJob(library=library, entry=rendering.source.entry, inputs=arrays, outputs=output_specs(m, sizes),
                      sizes=tuple(sizes[n] for n in m.sizes), threads=threads, repeats=repeats, timeout_s=timeout_s,
-                     budget_s=budget_s, environment=tuple(sorted((environment or {}).items())))
+                     budget_s=budget_s, environment=tuple(sorted((environment or {}).items())),
+                     needs=device_of(rendering).describe().needs)
 
 
 def run(rendering: Rendering, library: Any, inputs: Mapping[str, Array], sizes: Mapping[str, int], **options: Any

@@ -46,8 +46,8 @@ def profile(a: hops.Analysis, target: str, config: Config = Config()) -> Profile
     """Raises what went wrong as KernelcatError: a profile has no partial form."""
     r = hops.render(a.graph, target, config)
     device = hops.device_of(r)
-    if device.runs_as != "executed":
-        raise KernelcatError("KC-M007", f"{r.target.name} runs on a functional model here, whose times mean nothing",
+    if "measured" not in device.describe().facts:
+        raise KernelcatError("KC-M007", f"{r.target.name} runs on {device.describe().name} here, whose times mean nothing",
                              hint="profile on a host that has the device, or profile the target c here")
     library = device.library(r.source, r.target)
     if isinstance(library, Failure):

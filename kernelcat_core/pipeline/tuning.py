@@ -46,8 +46,8 @@ def tune(a: hops.Analysis, target: str, trials: int, *, seed: int = 0, strategy:
         raise KernelcatError("KC-S002", f"there is no strategy {strategy!r}", hint="choose " + ", ".join(STRATEGIES))
     first = hops.render(a.graph, target)
     device = hops.device_of(first)
-    if device.runs_as != "executed":
-        raise KernelcatError("KC-M007", f"{first.target.name} runs on a functional model here, whose times mean nothing",
+    if "measured" not in device.describe().facts:
+        raise KernelcatError("KC-M007", f"{first.target.name} runs on {device.describe().name} here, whose times mean nothing",
                              hint="tune on a host that has the device, or tune the target c here")
     probes = list(islice(cases(a, 1), 4))
 

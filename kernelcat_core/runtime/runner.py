@@ -22,7 +22,7 @@ import os
 import shutil
 import signal
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -65,6 +65,15 @@ class TensorSpec:
 
 
 @dataclass(frozen=True)
+class Needs:
+    """What a library needs that is more than memory: `readable`, files and folders that it loads; with `scratch_bytes` > 0
+    an empty folder, its working folder, for files of up to that size."""
+
+    readable: tuple[str, ...] = ()
+    scratch_bytes: int = 0
+
+
+@dataclass(frozen=True)
 class KernelJob:
     """One run of a compiled host entry.
 
@@ -86,6 +95,7 @@ class KernelJob:
     timeout_s: float = 20.0
     memory_bytes: int = 1 << 30
     environment: tuple[tuple[str, str], ...] = ()
+    needs: Needs = Needs()
 
 
 @dataclass(frozen=True)
@@ -182,13 +192,28 @@ def run_kernel(job: KernelJob, *, should_stop: Callable[[], bool] | None = None)
                     image[offset:offset + nbytes] = byte
                 for array, offset in zip(inputs, layout.offsets, strict=False):
                     image[offset:offset + array.nbytes] = array.reshape(-1).view(np.uint8)
-                answer = client.run(_kernel_request(job, layout), [arena_fd, library_fd], should_stop=should_stop)
+                with _scratch(job) as place:
+                    request = _kernel_request(job, layout) | place
+                    answer = client.run(request, [arena_fd, library_fd], should_stop=should_stop)
                 return _kernel_outcome(job, inputs, sizes, layout, image, answer)
             finally:
                 del image
     finally:
         os.close(arena_fd)
         os.close(library_fd)
+
+
+@contextlib.contextmanager
+def _scratch(job: KernelJob) -> Iterator[dict[str, Any]]:
+    """The parts of a request that say where a run works and who it is; its folder goes when it ends."""
+    uid = client.fresh_uid() if all(map(reachable_by_others, filter(os.path.exists, job.needs.readable))) else None
+    if not job.needs.scratch_bytes:
+        yield {"cwd": "/", "writable": [], "uid": uid}
+        return
+    with tempfile.TemporaryDirectory(prefix="kernelcat-", ignore_cleanup_errors=True) as folder:
+        if uid is not None:
+            os.chown(folder, uid, uid)
+        yield {"cwd": folder, "writable": [folder], "uid": uid}
 
 
 def _unwritten(job: KernelJob, layout: _Layout) -> list[tuple[int, int, int]]:
@@ -207,7 +232,8 @@ def _kernel_request(job: KernelJob, layout: _Layout) -> dict[str, Any]:
     private_copy = layout.arena_bytes if job.repeats else 0
     limits = {"cpu_seconds": int(job.timeout_s * max(1, job.threads)) + 2,
               "memory_bytes": job.memory_bytes + layout.arena_bytes + private_copy + 256 * _MIB,
-              "file_bytes": 0, "processes": _threads_limit(job.threads + 16), "open_files": 64, "address_space": True}
+              "file_bytes": job.needs.scratch_bytes, "processes": _threads_limit(job.threads + 16), "open_files": 64,
+              "address_space": True}
     environment = {"KC_NUM_THREADS": str(job.threads), "OMP_NUM_THREADS": str(job.threads), "LANG": "C.UTF-8",
                    **dict(job.environment)}
     return {"kind": "kernel", "entry": job.entry, "sizes": list(job.sizes), "offsets": list(layout.offsets),
@@ -215,7 +241,7 @@ def _kernel_request(job: KernelJob, layout: _Layout) -> dict[str, Any]:
             "outputs": _unwritten(job, layout), "repeats": job.repeats, "warmup": job.warmup,
             "minimum_sample_s": job.minimum_sample_s,
             "budget_s": job.budget_s, "timeout_s": job.timeout_s, "limits": limits, "environment": environment,
-            "cwd": "/", "readable": [], "writable": [], "uid": client.fresh_uid(), "output_bytes": _MIB}
+            "readable": list(job.needs.readable), "output_bytes": _MIB}
 
 
 def _threads_limit(own: int) -> int:
@@ -313,6 +339,7 @@ def _in_scratch(job: CommandJob, extra: dict[str, Any], reachable: bool,
     uid = client.fresh_uid() if reachable else None
     with tempfile.TemporaryDirectory(prefix="kernelcat-", ignore_cleanup_errors=True) as scratch:
         for name, text in job.files:
+            (Path(scratch) / name).parent.mkdir(parents=True, exist_ok=True)
             (Path(scratch) / name).write_text(text, encoding="utf-8")
         if job.tool_cache is not None and job.tool_cache.is_dir():
             shutil.copytree(job.tool_cache, Path(scratch) / TOOL_CACHE)

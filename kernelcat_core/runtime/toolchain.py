@@ -23,12 +23,14 @@ from kernelcat_core.errors import Failure
 from kernelcat_core.runtime import cache as binaries
 from kernelcat_core.runtime import nvrtc, runner
 
-Language = Literal["c", "cpp", "cuda"]
-Kind = Literal["shared", "assembly", "ptx", "cubin"]
+Language = Literal["c", "cpp", "cuda", "opencl"]
+Kind = Literal["shared", "assembly", "ptx", "cubin", "program"]
 ABI = 1  # raise when the contract of host entries (runner.py) changes
-_SUFFIX = {"c": "c", "cpp": "cpp", "cuda": "cu"}
-_FILE: dict[str, str] = {"shared": "out.so", "assembly": "out.s", "ptx": nvrtc.PTX_FILE, "cubin": nvrtc.CUBIN_FILE}
-_HOST_FLAGS: dict[str, tuple[str, ...]] = {"shared": ("-shared", "-fPIC"), "assembly": ("-S", "-fPIC")}
+_SUFFIX = {"c": "c", "cpp": "cpp", "cuda": "cu", "opencl": "cl"}
+_FILE: dict[str, str] = {"shared": "out.so", "assembly": "out.s", "ptx": nvrtc.PTX_FILE, "cubin": nvrtc.CUBIN_FILE,
+                         "program": "out.bin"}
+_HOST_FLAGS: dict[str, tuple[str, ...]] = {"shared": ("-shared", "-fPIC"), "assembly": ("-S", "-fPIC"),
+                                           "program": ()}
 _NVCC_FLAGS: dict[str, tuple[str, ...]] = {"ptx": ("-ptx",), "cubin": ("-cubin",)}
 
 
@@ -145,7 +147,7 @@ def _compile_command(toolchain: Toolchain, job: runner.CommandJob, flags: tuple[
     logs: list[str] = []
     seconds = 0.0
     for kind in kinds:
-        own = _NVCC_FLAGS[kind] if toolchain.language == "cuda" else _HOST_FLAGS[kind]
+        own = (_NVCC_FLAGS if toolchain.language == "cuda" else _HOST_FLAGS)[kind]
         # The source stands before the flags: libraries among them (-lm) must follow what needs them.
         argv = (*toolchain.command, *own, source_name(toolchain), *flags, "-o", _FILE[kind])
         outcome = runner.run_command(replace(job, argv=argv, results=(_FILE[kind],)), should_stop=should_stop)
@@ -298,6 +300,7 @@ HINTS: dict[Language, str] = {
     "c": "install gcc or clang, or `pip install ziglang`",
     "cpp": "install g++ or clang++, or `pip install ziglang`",
     "cuda": "`pip install kernelcat[cuda]`, or install the CUDA toolkit so that nvcc is on PATH",
+    "opencl": "`pip install kernelcat[opencl]`",
 }
 
 

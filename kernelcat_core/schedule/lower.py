@@ -91,7 +91,8 @@ def _knobs(kernel: Kernel, graph: Graph, target: Target) -> tuple[Knob, ...]:
         if _is_order(kernel):
             own = (*own, _BLOCK[target.model])
     if target.model == "simt" and kernel.kernel_class != "contraction":
-        own = (*own, _THREADS)
+        most = target.limit("threads", _THREADS.values[-1])
+        own = (*own, replace(_THREADS, values=tuple(n for n in _THREADS.values if n <= most)))
     stem = kernel.nodes[-1].output.name
     return tuple(replace(k, name=f"{stem}.{k.name}") for k in own)
 

@@ -26,5 +26,7 @@ CUDA = Dialect(
     nan="__int_as_float(0x7fc00000)",
     reserved=CPP_RESERVED | {"nv_bfloat16"},
     wraps=True,
-    support=MappingProxyType({**divisions(_INLINE), **half_precision(_INLINE, "__half", "__nv_bfloat16")}),
+    support=MappingProxyType(
+        {**divisions(_INLINE), **half_precision(_INLINE, "__half", "__nv_bfloat16", "__float2bfloat16_rn")}
+    ),
 )

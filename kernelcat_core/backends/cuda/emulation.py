@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -35,9 +36,23 @@ _DYNAMIC_SHARED = re.compile(r"extern\s+__shared__\s+(?:__align__\s*\(\s*\d+\s*\
 _PLACE = re.compile(r" \[at \+(0x[0-9a-f]+)\]")
 
 
+@dataclass(frozen=True)
+class Machine:
+    """A configuration of the model: `include` is what a text finds included, `flags` set its warps and shared memory
+    (twin/kc_abi.h), `folder` holds more headers."""
+
+    include: str = "cuda_runtime.h"
+    flags: tuple[str, ...] = ()
+    folder: Path | None = None
+
+
+CUDA = Machine()
+
+
 @cache
-def _headers() -> dict[str, str]:
-    return {path.name: path.read_text(encoding="utf-8") for path in sorted(_FOLDER.glob("*.h"))}
+def _headers(machine: Machine = CUDA) -> dict[str, str]:
+    folders = (_FOLDER, *((machine.folder,) if machine.folder else ()))
+    return {str(p.relative_to(f)): p.read_text(encoding="utf-8") for f in folders for p in sorted(f.rglob("*.h"))}
 
 
 def _runtime(flags: tuple[str, ...]) -> str | Failure:
@@ -55,13 +70,13 @@ def _runtime(flags: tuple[str, ...]) -> str | Failure:
     return made if isinstance(made, Failure) else made.text("assembly")
 
 
-def build(text: str, host: str, flags: tuple[str, ...] = ()) -> Binary | Failure:
-    """A shared object that runs the CUDA text `text` on the model.
+def build(text: str, host: str, flags: tuple[str, ...] = (), machine: Machine = CUDA) -> Binary | Failure:
+    """A shared object that runs the CUDA text `text`, or the text of another language of `machine`'s, on the model.
 
     `host` is C++ that follows the text; it defines the `extern "C"` entries. Failures: KC-B001, KC-B002, KC-B003.
     Line numbers in messages are those of `text`. `flags` are for the model (-DKC_UCONTEXT: portable context switches).
     """
-    compiler, linker, model = toolchain.find_cpp(), toolchain.find_c(), _runtime(flags)
+    compiler, linker, model = toolchain.find_cpp(), toolchain.find_c(), _runtime((*machine.flags, *flags))
     if compiler is None or linker is None:
         return toolchain.missing("cpp")
     if isinstance(model, Failure):
@@ -72,10 +87,10 @@ def build(text: str, host: str, flags: tuple[str, ...] = ()) -> Binary | Failure
     own = () if compiler.name == "g++" else ("-fno-sanitize-trap=all",)
     checked = toolchain.compile(
         compiler,
-        f'#include "cuda_runtime.h"\n#include "kernel.cu"\n{host}\n',
-        flags=(*_KERNEL_FLAGS, *own),
+        f'#include "{machine.include}"\n#include "kernel.cu"\n{host}\n',
+        flags=(*_KERNEL_FLAGS, *machine.flags, *own),
         kinds=("assembly",),
-        files={**_headers(), "kernel.cu": text},
+        files={**_headers(machine), "kernel.cu": text},
     )
     if isinstance(checked, Failure):
         return checked

@@ -37,7 +37,7 @@ static inline int4 make_int4(int x, int y, int z, int w) { return {x, y, z, w}; 
 #define blockIdx (kc_block_index())
 #define blockDim (kc_block_size())
 #define gridDim (kc_grid_size())
-constexpr int warpSize = 32;
+constexpr int warpSize = KC_WARP;
 
 // Barriers. The empty asm keeps the compiler from carrying shared memory in registers across them.
 #define KC_FENCE() asm volatile("" ::: "memory")
@@ -49,7 +49,7 @@ static __forceinline__ int kc_barrier(int kind, int predicate, int line) {
 }
 struct kc_syncwarp {
   int line;
-  __forceinline__ void operator()(unsigned mask = 0xffffffffu) const {
+  __forceinline__ void operator()(kc_mask mask = ~(kc_mask)0) const {
     KC_FENCE();
     kc_warp_barrier(mask, line);
     KC_FENCE();
@@ -65,7 +65,7 @@ static inline void __threadfence_block() {}
 
 // Warp collectives.
 template <class T>
-static __forceinline__ T kc_shuffled(int line, int kind, unsigned mask, T value, int operand, int width = 32) {
+static __forceinline__ T kc_shuffled(int line, int kind, kc_mask mask, T value, int operand, int width = KC_WARP) {
   static_assert(sizeof(T) <= 8, "a shuffle moves at most 8 bytes");
   uint64_t bits = 0;
   memcpy(&bits, &value, sizeof(T));
@@ -80,7 +80,7 @@ static __forceinline__ T kc_shuffled(int line, int kind, unsigned mask, T value,
 #define __ballot_sync(mask, p) kc_ballot(mask, (p) != 0, __LINE__)
 #define __any_sync(mask, p) (kc_ballot(mask, (p) != 0, __LINE__) != 0)
 #define __all_sync(mask, p) (kc_ballot(mask, (p) == 0, __LINE__) == 0)
-static inline unsigned __activemask() { return kc_active_mask(); }
+static inline kc_mask __activemask() { return kc_active_mask(); }
 
 // Atomics: fibers switch only at barriers and collectives, so a plain read and write is one step.
 template <class T, class F>
@@ -147,13 +147,13 @@ typedef struct kc_stream* cudaStream_t;
 enum { cudaSuccess = 0, cudaErrorInvalidValue = 1, cudaErrorInvalidConfiguration = 9, cudaErrorLaunchFailure = 719 };
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
 
-// The dynamic shared memory that a kernel asked for; 48 KiB need no asking.
+// The dynamic shared memory that a kernel asked for; what may be declared needs no asking.
 template <class... A>
 static size_t& kc_dynamic_limit(void (*kernel)(A...)) {
   static struct { void (*kernel)(A...); size_t bytes; } known[64];
   int at = 0;
   while (at < 63 && known[at].kernel && known[at].kernel != kernel) at++;
-  if (!known[at].kernel) known[at] = {kernel, 48 << 10};
+  if (!known[at].kernel) known[at] = {kernel, KC_STATIC_SHARED};
   return known[at].bytes;
 }
 template <class... A>

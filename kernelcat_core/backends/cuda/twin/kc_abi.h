@@ -7,6 +7,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// Threads of a warp, and shared memory that may be declared without asking: a target's own values are defined before.
+#ifndef KC_WARP
+#define KC_WARP 32
+#endif
+#ifndef KC_STATIC_SHARED
+#define KC_STATIC_SHARED (48 << 10)
+#endif
+#if KC_WARP == 64
+typedef uint64_t kc_mask;  // one bit a lane
+#else
+typedef uint32_t kc_mask;
+#endif
+
 struct kc_index {
   unsigned x, y, z;
 };
@@ -20,11 +33,11 @@ kc_index kc_grid_size(void) __attribute__((const));
 
 // `kind` 0: plain; 1: count; 2: and; 3: or of `predicate` over the block.
 int kc_block_barrier(int kind, int predicate, int line);
-void kc_warp_barrier(unsigned mask, int line);
+void kc_warp_barrier(kc_mask mask, int line);
 // `kind` 0: idx, 1: up, 2: down, 3: xor, as the four __shfl_*_sync.
-uint64_t kc_shuffle(int kind, unsigned mask, uint64_t value, int operand, int width, int line);
-unsigned kc_ballot(unsigned mask, int predicate, int line);
-unsigned kc_active_mask(void);
+uint64_t kc_shuffle(int kind, kc_mask mask, uint64_t value, int operand, int width, int line);
+kc_mask kc_ballot(kc_mask mask, int predicate, int line);
+kc_mask kc_active_mask(void);
 
 void kc_async_copy(void* destination, const void* source, size_t bytes, size_t zeros, int line);
 void kc_async_commit(void);

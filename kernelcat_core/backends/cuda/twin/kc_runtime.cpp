@@ -100,13 +100,13 @@ static void leave() {
   me->state = kDone;
   block.done++;
   Warp& w = warps[me->linear / kWarp];
-  w.gone |= 1u << me->linear % kWarp;
+  w.gone |= kLane << me->linear % kWarp;
   char who[64];
   if (block.waiting)
     fail("barrier-divergence", "it has left the kernel, but %s waits at __syncthreads() of line %d",
          thread_name(block.first_waiting, who, sizeof who), block.barrier_line);
   if (w.arrived) {
-    Fiber* other = w.fiber[__builtin_ctz(w.arrived)];
+    Fiber* other = w.fiber[first_lane(w.arrived)];
     if (other->request.mask >> me->linear % kWarp & 1)
       fail("warp-divergence", "it has left the kernel, but %s waits for it in a warp collective of line %d",
            thread_name(other, who, sizeof who), other->request.line);
@@ -175,7 +175,7 @@ static void run_block(Order order, uint64_t* seed) {
   for (unsigned w = 0; w * kWarp < threads; w++) {
     unsigned count = threads - w * kWarp < kWarp ? threads - w * kWarp : kWarp;
     warps[w] = Warp{};
-    warps[w].lanes = count == kWarp ? ~0u : (1u << count) - 1;
+    warps[w].lanes = count == kWarp ? kAllLanes : (kLane << count) - 1;
   }
   for (unsigned i = 0; i < threads; i++) {
     Fiber& f = fibers[i];

@@ -10,9 +10,12 @@
 
 namespace kc {
 
-constexpr unsigned kWarp = 32, kMaxThreads = 1024;
+constexpr kc_mask kLane = 1, kAllLanes = ~(kc_mask)0;
+inline unsigned count_lanes(kc_mask mask) { return (unsigned)__builtin_popcountll(mask); }
+inline unsigned first_lane(kc_mask mask) { return (unsigned)__builtin_ctzll(mask); }
+constexpr unsigned kWarp = KC_WARP, kMaxThreads = 1024;
 constexpr size_t kStack = 64 << 10;          // bytes of local memory and call frames a thread may use
-constexpr size_t kStaticShared = 48 << 10;   // CUDA's limit on statically declared shared memory of a kernel
+constexpr size_t kStaticShared = KC_STATIC_SHARED;  // the limit on statically declared shared memory of a kernel
 constexpr size_t kDynamicShared = 227 << 10; // most that any supported architecture gives a block
 
 struct Copy {  // one asynchronous copy that has not been waited for
@@ -26,7 +29,7 @@ enum State : uint8_t { kReady, kAtBlock, kAtWarp, kDone };
 
 struct Request {  // a lane's part in a warp collective; the last lane to arrive completes it for all
   int kind, line;
-  unsigned mask;
+  kc_mask mask;
   void* payload;
 };
 
@@ -46,9 +49,9 @@ struct Fiber {
 };
 
 struct Warp {
-  unsigned lanes;    // that exist
-  unsigned gone;     // that have left the kernel
-  unsigned arrived;  // that wait in a collective
+  kc_mask lanes;     // that exist
+  kc_mask gone;      // that have left the kernel
+  kc_mask arrived;   // that wait in a collective
   uint32_t epoch;    // full __syncwarp()s so far in this block
   Fiber* fiber[kWarp];
 };

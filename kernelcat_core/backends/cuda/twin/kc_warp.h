@@ -27,7 +27,7 @@ struct Shuffle {
 };
 struct Ballot {
   int predicate;
-  unsigned result;
+  kc_mask result;
 };
 struct LoadMatrix {
   unsigned* r;
@@ -38,8 +38,8 @@ struct Mma {
   const unsigned *a, *b;
 };
 
-static void complete_shuffle(Warp& w, unsigned mask, int kind) {
-  for (int lane = 0; lane < 32; lane++) {
+static void complete_shuffle(Warp& w, kc_mask mask, int kind) {
+  for (int lane = 0; lane < (int)kWarp; lane++) {
     if (!(mask >> lane & 1)) continue;
     Shuffle& s = *(Shuffle*)w.fiber[lane]->request.payload;
     int width = s.width, low = lane & ~(width - 1), high = low + width - 1, from = lane;
@@ -52,11 +52,11 @@ static void complete_shuffle(Warp& w, unsigned mask, int kind) {
   }
 }
 
-static void complete_ballot(Warp& w, unsigned mask) {
-  unsigned votes = 0;
-  for (int lane = 0; lane < 32; lane++)
-    if ((mask >> lane & 1) && ((Ballot*)w.fiber[lane]->request.payload)->predicate) votes |= 1u << lane;
-  for (int lane = 0; lane < 32; lane++)
+static void complete_ballot(Warp& w, kc_mask mask) {
+  kc_mask votes = 0;
+  for (int lane = 0; lane < (int)kWarp; lane++)
+    if ((mask >> lane & 1) && ((Ballot*)w.fiber[lane]->request.payload)->predicate) votes |= kLane << lane;
+  for (int lane = 0; lane < (int)kWarp; lane++)
     if (mask >> lane & 1) ((Ballot*)w.fiber[lane]->request.payload)->result = votes;
 }
 
@@ -101,29 +101,31 @@ static void complete_mma(Warp& w, bool bfloat) {
   }
 }
 
-static void collective(int kind, unsigned mask, void* payload, int line) {
+static void collective(int kind, kc_mask mask, void* payload, int line) {
   Fiber* me = current;
   Warp& w = warps[me->linear / kWarp];
   unsigned lane = me->linear % kWarp;
   me->line = line;
   fault_place = nullptr;
   char who[64];
-  if (mask == ~0u && w.lanes != ~0u)
+  if (mask == kAllLanes && w.lanes != kAllLanes)
     fail("warp-divergence", "a full mask at line %d, but the block's last warp has only %d threads", line,
-         __builtin_popcount(w.lanes));
+         (int)count_lanes(w.lanes));
   if (!(mask >> lane & 1) || mask & ~w.lanes)
-    fail("warp-divergence", "the mask 0x%08x at line %d must name the calling lane and only lanes that exist", mask, line);
+    fail("warp-divergence", "the mask 0x%08llx at line %d must name the calling lane and only lanes that exist",
+         (unsigned long long)mask, line);
   if (mask & w.gone)
     fail("warp-divergence", "the mask at line %d names lane %d, which has left the kernel", line,
-         __builtin_ctz(mask & w.gone));
-  if (unsigned before = w.arrived & mask) {
-    Fiber* other = w.fiber[__builtin_ctz(before)];
+         (int)first_lane(mask & w.gone));
+  if (kc_mask before = w.arrived & mask) {
+    Fiber* other = w.fiber[first_lane(before)];
     if (other->request.kind != kind || other->request.line != line || other->request.mask != mask)
-      fail("warp-divergence", "it is at line %d with mask 0x%08x, but %s at line %d with mask 0x%08x", line, mask,
-           thread_name(other, who, sizeof who), other->request.line, other->request.mask);
+      fail("warp-divergence", "it is at line %d with mask 0x%08llx, but %s at line %d with mask 0x%08llx", line,
+           (unsigned long long)mask, thread_name(other, who, sizeof who), other->request.line,
+           (unsigned long long)other->request.mask);
   }
   me->request = {kind, line, mask, payload};
-  w.arrived |= 1u << lane;
+  w.arrived |= kLane << lane;
   if ((w.arrived & mask) != mask) {
     me->state = kAtWarp;
     switch_away();
@@ -135,33 +137,34 @@ static void collective(int kind, unsigned mask, void* payload, int line) {
   if (kind == kLoadMatrix || kind == kLoadMatrixT) complete_load_matrix(w, kind == kLoadMatrixT);
   if (kind == kMmaHalf || kind == kMmaBfloat) complete_mma(w, kind == kMmaBfloat);
   w.arrived &= ~mask;
-  for (int i = 0; i < 32; i++)
+  for (int i = 0; i < (int)kWarp; i++)
     if (mask >> i & 1) w.fiber[i]->state = kReady;
 }
 
 }  // namespace kc
 
-extern "C" void kc_warp_barrier(unsigned mask, int line) {
+extern "C" void kc_warp_barrier(kc_mask mask, int line) {
   // A full mask in a short last warp means all of its threads, as on hardware.
   kc::Warp& w = kc::warps[kc::current->linear / kc::kWarp];
-  kc::collective(kc::kSync, mask == ~0u ? w.lanes : mask, nullptr, line);
+  kc::collective(kc::kSync, mask == kc::kAllLanes ? w.lanes : mask, nullptr, line);
 }
 
-extern "C" uint64_t kc_shuffle(int kind, unsigned mask, uint64_t value, int operand, int width, int line) {
-  if (width < 1 || width > 32 || (width & (width - 1)))
-    kc::fail("shuffle-lane", "a shuffle of width %d at line %d; it must be a power of two up to 32", width, line);
+extern "C" uint64_t kc_shuffle(int kind, kc_mask mask, uint64_t value, int operand, int width, int line) {
+  if (width < 1 || width > (int)kc::kWarp || (width & (width - 1)))
+    kc::fail("shuffle-lane", "a shuffle of width %d at line %d; it must be a power of two up to %d", width, line,
+             (int)kc::kWarp);
   kc::Shuffle s{value, 0, operand, width};
   kc::collective(kc::kShuffle + kind, mask, &s, line);
   return s.result;
 }
 
-extern "C" unsigned kc_ballot(unsigned mask, int predicate, int line) {
+extern "C" kc_mask kc_ballot(kc_mask mask, int predicate, int line) {
   kc::Ballot b{predicate, 0};
   kc::collective(kc::kBallot, mask, &b, line);
   return b.result;
 }
 
-extern "C" unsigned kc_active_mask(void) {
+extern "C" kc_mask kc_active_mask(void) {
   kc::Warp& w = kc::warps[kc::current->linear / kc::kWarp];
   return w.lanes & ~w.gone;
 }
@@ -172,10 +175,10 @@ extern "C" void kc_ldmatrix_x4(unsigned r[4], const void* row, int transposed, i
   if (!kc::is_shared((uintptr_t)row)) kc::fail("shared-out-of-bounds", "ldmatrix reads an address outside shared memory");
   kc::check((uintptr_t)row, 16, kc::kRead, place);
   kc::LoadMatrix l{r, row};
-  kc::collective(transposed ? kc::kLoadMatrixT : kc::kLoadMatrix, ~0u, &l, line);
+  kc::collective(transposed ? kc::kLoadMatrixT : kc::kLoadMatrix, kc::kAllLanes, &l, line);
 }
 
 extern "C" void kc_mma_16816(float d[4], const unsigned a[4], const unsigned b[2], int bfloat, int line) {
   kc::Mma m{d, a, b};
-  kc::collective(bfloat ? kc::kMmaBfloat : kc::kMmaHalf, ~0u, &m, line);
+  kc::collective(bfloat ? kc::kMmaBfloat : kc::kMmaHalf, kc::kAllLanes, &m, line);
 }
