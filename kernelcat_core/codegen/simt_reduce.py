@@ -105,7 +105,7 @@ def _by_halves(low: Lowering, s: Reduce, state: tuple[Var, ...], traffic: Traffi
     mine = tuple(Load(n, (low.thread,), v.dtype) for n, v in zip(scratch, state, strict=True))
     leave = tuple(Assign(place, v) for place, v in zip(mine, state, strict=True))
     nodes, _ = low.guarded(list(leave), frozenset(), touched, traffic)
-    step, reach = low.named("step", "step"), low.named("reach", "reach")
+    turn, reach = low.named("turn", "turn"), low.named("reach", "reach")
 
     def fold(distance: Expr, takers: Expr) -> tuple[Node, ...]:
         """Threads below `takers` take in what the thread `distance` further left."""
@@ -116,8 +116,8 @@ def _by_halves(low: Lowering, s: Reduce, state: tuple[Var, ...], traffic: Traffi
     half = 1 << (low.threads.bit_length() - 2)
     if low.threads > 2 * half:
         nodes += fold(index(2 * half), index(low.threads - 2 * half))
-    turn = (Define(reach, I64, op("shr", index(half), cast(Var(step), I64))), *fold(Var(reach), Var(reach)))
-    nodes.append(Repeat(step, half.bit_length(), turn))
+    body = (Define(reach, I64, op("shr", index(half), cast(Var(turn), I64))), *fold(Var(reach), Var(reach)))
+    nodes.append(Repeat(turn, half.bit_length(), body))
     first = (Assign(v, Load(n, (index(0),), v.dtype)) for n, v in zip(scratch, state, strict=True))
     return [*nodes, Barrier(), *first], Clean(read=touched)
 

@@ -85,6 +85,6 @@ def run_entry(module: TileModule, entry: str, language: Language) -> str:
     lines += [f"  const int64_t {language.name(s)} = sizes[{k}];" for k, s in enumerate(module.sizes)]
     lines += [f"  (void){language.name(s)};" for s in module.sizes]
     lines.append("  const size_t bytes[] = {" + (", ".join(_bytes(t, e) for t in tensors) or "0") + "};")
-    lines.append(f"  return kc_cl_run(kc_program, sizeof kc_program, {entry}_launch, tensors, bytes, {len(module.inputs)},")
+    lines.append(f"  return kc_cl_run(kc_program, sizeof kc_program - 1, {entry}_launch, tensors, bytes, {len(module.inputs)},")
     lines.append(f"                   {len(tensors)}, sizes);")
     return "\n".join([*lines, "}", ""])

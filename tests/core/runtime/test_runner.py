@@ -12,7 +12,7 @@ import pytest
 
 from kernelcat_core.errors import Failure
 from kernelcat_core.runtime import client, runner, toolchain
-from kernelcat_core.runtime.runner import KernelJob, KernelOutcome, TensorSpec
+from kernelcat_core.runtime.runner import KernelJob, KernelOutcome, Needs, TensorSpec
 
 N = 1000
 A = np.arange(N, dtype=np.float32)
@@ -264,3 +264,32 @@ def test_a_command_has_no_environment_of_ours(monkeypatch: pytest.MonkeyPatch) -
     outcome = command("env")
     assert isinstance(outcome, runner.CommandOutcome)
     assert "SECRET" not in outcome.output
+
+
+def test_a_scratch_folder_only_for_those_who_need_one(tmp_path: Path) -> None:
+    text = """#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+static int save(size_t bytes) {
+  static char some[100000];
+  FILE *file = fopen("kept", "wb");
+  size_t done = file ? fwrite(some, 1, bytes, file) : 0;
+  return !file || fclose(file) || done != bytes;
+}
+int small(void **t, const int64_t *s) { memcpy(t[2], t[0], s[0] * 4); return save(1000); }
+int large(void **t, const int64_t *s) { memcpy(t[2], t[0], s[0] * 4); return save(100000); }
+int secret(void **t, const int64_t *s) { memcpy(t[2], t[0], s[0] * 4); return !fopen("SECRET", "r"); }
+"""
+    secret = tmp_path / "secret"
+    secret.write_text("for those who are let in")
+    compiler = toolchain.find_c()
+    assert compiler is not None
+    made = toolchain.compile(compiler, text.replace("SECRET", str(secret)), flags=("-O1",))
+    assert isinstance(made, toolchain.Binary), made
+    path = made.path("shared")
+    room = Needs(scratch_bytes=5000)
+    assert isinstance(run(path, "small", needs=room), KernelOutcome)
+    assert isinstance(run(path, "small"), Failure)
+    assert isinstance(run(path, "large", needs=room), Failure)
+    assert isinstance(run(path, "secret"), Failure)
+    assert isinstance(run(path, "secret", needs=Needs((str(secret),))), KernelOutcome)

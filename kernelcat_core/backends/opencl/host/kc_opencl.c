@@ -78,16 +78,15 @@ static int open_device(void) {
   return queue ? 0 : failed("clCreateCommandQueue: error %d", status);
 }
 
+static char build_log[100000];
+
+__attribute__((visibility("default"))) const char *kc_cl_log(void) { return build_log; }
+
 static int build(cl_program program, const char *options) {
-  static char log[100000];
   cl_int status = clBuildProgram(program, 1, &device, options, NULL, NULL);
-  if (status || options[0]) {
-    log[0] = 0;
-    clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, sizeof log, log, NULL);
-    fputs(log, stdout);
-    fflush(stdout);
-  }
-  return status ? failed("clBuildProgram: error %d: %.3000s", status, log) : 0;
+  build_log[0] = 0;
+  clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, sizeof build_log, build_log, NULL);
+  return status ? failed("clBuildProgram: error %d: %.3000s", status, build_log) : 0;
 }
 
 // Platform and device in one line each; "" where PoCL cannot be used (kc_last_error says why).
@@ -97,7 +96,7 @@ __attribute__((visibility("default"))) const char *kc_cl_version(void) {
   return text;
 }
 
-// Compiles `length` bytes of OpenCL C and writes the program binary; the compiler's log goes to the standard output.
+// Compiles `length` bytes of OpenCL C and writes the program binary; kc_cl_log has what the compiler said.
 __attribute__((visibility("default"))) int kc_cl_build(const char *text, size_t length, const char *options, const char *path) {
   cl_int status;
   size_t size = 0;

@@ -71,5 +71,5 @@ enum hipError_t { hipSuccess = 0, hipErrorInvalidConfiguration = 9 };
 hipError_t hipMallocAsync(void **, size_t, hipStream_t);
 hipError_t hipFreeAsync(void *, hipStream_t);
 hipError_t hipGetLastError();
-template <class... P>
-void hipLaunchKernelGGL(void (*)(P...), dim3, dim3, size_t, hipStream_t, P...) {}
+template <class... P, class... A>
+void hipLaunchKernelGGL(void (*)(P...), dim3, dim3, size_t, hipStream_t, A...) {}

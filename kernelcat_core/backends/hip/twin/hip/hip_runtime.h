@@ -21,9 +21,13 @@ static inline hipError_t hipGetLastError() {
   kc_last_launch = hipSuccess;
   return last;
 }
+template <class T>
+struct kc_same {
+  typedef T type;  // arguments convert to the kernel's parameters
+};
 template <class... P>
 static void kc_start_with(const char* name, void (*kernel)(P...), dim3 grid, dim3 block, size_t dynamic_bytes,
-                          hipStream_t stream, P... values) {
+                          hipStream_t stream, typename kc_same<P>::type... values) {
   void* arguments[] = {(void*)&values..., nullptr};
   kc_last_launch = kc_start(name, kernel, grid, block, arguments, dynamic_bytes, stream);
 }
