@@ -52,7 +52,9 @@ def test_matrix_products(dtype: str) -> None:
 
 
 def test_extreme_values() -> None:
-    graph = graph_of("X: f32[M,N]; Y[i] = max[k](X[i,k]); Z[i,j] = sqrt(X[i,j]) + 1/X[i,j] + tanh(X[i,j]); P[i] = argmax[k](X[i,k])")
+    graph = graph_of(
+        "X: f32[M,N]; Y[i] = max[k](X[i,k]); Z[i,j] = sqrt(X[i,j]) + 1/X[i,j] + tanh(X[i,j]); P[i] = argmax[k](X[i,k])"
+    )
     kernel = Executed(module_of(graph))
     sizes = {"M": 3, "N": 65}
     for values in ((np.inf, 1.0), (-np.inf, -np.inf), (np.nan, 0.0), (3e38, 3e38), (1e-45, -0.0)):
@@ -98,7 +100,9 @@ def test_types_that_are_only_stored() -> None:
 
 
 def test_integers_and_names_that_opencl_has_already() -> None:
-    graph = graph_of("half: i64[M]; uint4: i64[M]; kernel[i] = half[i] // 3 + (uint4[i] << 2) - half[i] ** 2 + half[i] % uint4[i]")
+    graph = graph_of(
+        "half: i64[M]; uint4: i64[M]; kernel[i] = half[i] // 3 + (uint4[i] << 2) - half[i] ** 2 + half[i] % uint4[i]"
+    )
     kernel = Executed(module_of(graph))
     sizes = {"M": 9}
     inputs = {"half": np.arange(-4, 5) * 7, "uint4": np.array([-3, -2, -1, 0, 1, 2, 3, 4, 5])}
