@@ -18,7 +18,8 @@ class Target:
     numbers that schedules read (bytes, counts): "lanes" (elements of f32 a vector operation takes), "threads" (most a
     block may have), "near_bytes" (on-chip memory a cell may use), "cores", "storage_types" (0: f8e4m3, f8e5m2, i4 and u4
     have no names there, so kernels get their bytes and decode them), "warp" (threads that exchange values by shuffles; 1:
-    none do), "async_copies" (1: copies into shared memory can run beside arithmetic), "tensor_cores" (1: mma.m16n8k16).
+    none do), "async_copies" (1: copies into shared memory can run beside arithmetic), "tensor_cores" (1: mma.m16n8k16),
+    "stand_in" (1: what runs its texts here is another device).
     """
 
     name: str

@@ -12,7 +12,7 @@ from typing import Any
 
 from kernelcat_core import formula as language
 from kernelcat_core.backends import REGISTRY, resolve
-from kernelcat_core.backends.device import Device
+from kernelcat_core.backends.device import Device, shown
 from kernelcat_core.codegen.native import Native
 from kernelcat_core.errors import Failure, KernelcatError
 from kernelcat_core.ir.expr import evaluate
@@ -244,7 +244,8 @@ def targets() -> list[Report]:
         for t in backend.targets:
             names = sorted(n for n, canonical in backend.aliases.items() if canonical == t.name)
             rows.append({"target": t.name, "label": t.label, "aliases": names, "languages": [t.language],
-                         "facts_possible": list(about.facts), "missing": list(about.missing), "device": about.name})
+                         "facts_possible": [shown(f, t) for f in about.facts], "missing": list(about.missing),
+                         "device": about.name})
     return rows
 
 

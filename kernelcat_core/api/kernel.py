@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from kernelcat_core.backends.device import shown
 from kernelcat_core.errors import Failure, KernelcatError
 from kernelcat_core.formula.scope import closest
 from kernelcat_core.ir.expr import Size, evaluate
@@ -164,7 +165,7 @@ class Kernel:
         device = hops.device_of(r)
         where = ", ".join(f"{t.name}={'x'.join(map(str, given[t.name].shape)) or 'scalar'}:{t.dtype}" for t in r.module.inputs)
         self.evidence += (Evidence(r.source.digest, r.target.name, r.target.arch, "", device.describe().name, where,
-                                   device.runs_as, "this call matched the reference"),)
+                                   shown(device.runs_as, r.target), "this call matched the reference"),)
 
     def _argument(self, t: Any, arrays: Mapping[str, Any]) -> Array:
         if t.name not in arrays:

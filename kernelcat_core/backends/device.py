@@ -16,6 +16,11 @@ from kernelcat_core.target import Target
 Fact = Literal["rendered", "compiled", "emulated", "executed", "measured"]
 
 
+def shown(fact: Fact, target: Target) -> Fact:
+    """What a fact seen here says of `target`: a run on another device in its place (limit "stand_in") emulates it."""
+    return "emulated" if fact == "executed" and target.limit("stand_in", 0) else fact
+
+
 @dataclass(frozen=True)
 class Description:
     """`name` of the chip or model that runs kernels here; `facts` that can be shown ("measured" only where a run's seconds

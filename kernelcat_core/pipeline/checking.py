@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from kernelcat_core.backends.device import Compiled, Description, Device
+from kernelcat_core.backends.device import Compiled, Description, Device, shown
 from kernelcat_core.errors import Failure, KernelcatError
 from kernelcat_core.numerics.compare import worst
 from kernelcat_core.pipeline import hops
@@ -97,7 +97,7 @@ def check_rendering(a: hops.Analysis, r: hops.Rendering, cases: Iterable[Case], 
     count = _run_cases(report, r, device, library.path("shared"), cases, say)
     if not report.ok:
         return report
-    _fact(report, r, device.runs_as, library.toolchain.label, f"{count} cases", about)
+    _fact(report, r, shown(device.runs_as, r.target), library.toolchain.label, f"{count} cases", about)
     if "measured" in about.facts:
         say(f"{r.target.name}: measuring")
         measured = measure(a, r, library.path("shared"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -42,7 +43,7 @@ class Device:
         return Compiled(found.toolchain.label, "", made.log, {}, made.seconds)
 
     def library(self, source: Source, target: Target, opt_level: str = "O3") -> Binary | Failure:
-        """A host library that carries the program's binary; it loads PoCL when it runs."""
+        """A host library that carries the program's binary; it loads PoCL, its toolchain, when it runs."""
         found = pocl.find()
         compiler = toolchain.find_c()
         if found is None or compiler is None:
@@ -52,7 +53,8 @@ class Device:
             return program
         files = dict(source.files)
         text = "\n".join((files[HOST_FILE], pocl.host_text(), _bytes(program), files[ENTRY_FILE]))
-        return toolchain.compile(compiler, text, flags=found.flags, files=pocl.host_files())
+        made = toolchain.compile(compiler, text, flags=found.flags, files=pocl.host_files())
+        return made if isinstance(made, Failure) else replace(made, toolchain=found.toolchain)
 
     def explain(self, failure: Failure, library: Path) -> Failure:
         return failure

@@ -16,14 +16,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-_BASE = {"lanes": 32, "threads": 256, "near_bytes": 32 << 10, "warp": 1, "async_copies": 0, "fp64": 0}
+_BASE = {"lanes": 32, "threads": 256, "near_bytes": 32 << 10, "warp": 1, "async_copies": 0, "fp64": 0, "stand_in": 1}
 
 LIMITS: Mapping[str, Mapping[str, int]] = MappingProxyType(
     {
-        "generic": MappingProxyType({**_BASE, "fp64": 1}),
+        "generic": MappingProxyType({**_BASE, "fp64": 1, "stand_in": 0}),
         "mali-g610": MappingProxyType({**_BASE, "cores": 4}),
         "adreno": MappingProxyType(_BASE),
         "intel-xe": MappingProxyType({**_BASE, "near_bytes": 64 << 10}),
     }
 )
-"""By architecture. "fp64" says whether a device has cl_khr_fp64: `generic` is for those that do."""
+"""By architecture. "fp64" says whether a device has cl_khr_fp64: `generic` is for those that do. PoCL is a device of the
+generic target; for the others it stands in."""

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from kernelcat_core.api import check
 from kernelcat_core.backends.opencl import pocl
 from kernelcat_core.backends.opencl.device import Device
 from kernelcat_core.backends.opencl.renderer import render
@@ -82,3 +83,14 @@ def test_a_text_that_does_not_compile_is_a_failure_with_its_line() -> None:
     assert isinstance(made, Failure)
     assert made.code == "KC-B001"
     assert f"line {line}:" in made.message
+
+
+@pytest.mark.skipif(not AVAILABLE, reason="no PoCL")
+def test_pocl_in_the_place_of_a_gpu_is_an_emulation() -> None:
+    rows = {t: check("X: f32[M]; Y[i] = X[i] * 2", [t], seeds=1)["targets"][0] for t in ("opencl", "opencl:mali-g610")}
+    assert [r["facts"] for r in rows.values()] == [["rendered", "compiled", "executed"], ["rendered", "compiled", "emulated"]]
+    for r in rows.values():
+        assert r["ok"]
+        assert r["rows"][1]["toolchain"].startswith("pocl 3.")
+        assert r["rows"][2]["toolchain"].startswith("pocl 3.")
+        assert "PoCL" in r["rows"][2]["device"]
