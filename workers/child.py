@@ -21,7 +21,8 @@ from kernelcat_core.errors import CODES, KernelcatError
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
-SUFFIXES = {"c": "c", "c11": "c", "cpp": "cpp", "c++": "cpp", "cuda": "cu", "cuda c++": "cu"}
+SUFFIXES = {"c": "c", "c11": "c", "cpp": "cpp", "c++": "cpp", "cuda": "cu", "cuda c++": "cu", "hip c++": "hip",
+            "opencl c": "cl"}
 Emit = Callable[..., None]
 Spec = dict[str, Any]
 Outcome = dict[str, Any]

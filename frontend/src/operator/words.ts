@@ -32,6 +32,8 @@ const ENDINGS: Record<string, string> = {
   cuda: "cu",
   cpp: "cpp",
   "c++": "cpp",
+  "hip c++": "hip",
+  "opencl c": "cl",
 };
 
 /** The file name of a target's source: `kernel.c`, `kernel.cu`, `kernel.cpp`. */

@@ -17,7 +17,13 @@ import { warnAbout } from "../ui/notices";
 import { CopyButton, download } from "../ui/take";
 
 /** The language of a target family's sources. */
-const LANGUAGES: Record<string, string> = { c: "c", cuda: "cuda", ascend: "cpp" };
+const LANGUAGES: Record<string, string> = {
+  c: "c",
+  cuda: "cuda",
+  hip: "hip c++",
+  opencl: "opencl c",
+  ascend: "cpp",
+};
 
 export function mountBoard(island: HTMLElement, context: BoardPage, live: Live): void {
   useStyleNonce(context.style_nonce);
