@@ -189,17 +189,60 @@ def traced(case: Case) -> Traced:
 
 
 def difference(case: Case, t: Traced) -> str:
-    """Runs the kernels; what differs from eager, "" when nothing does."""
+    """Runs the kernels; what differs from eager, "" when nothing does.
+
+    Eager rounds 16-bit floats after every operation where a kernel keeps f32: where those differ by more than the tolerance,
+    the kernel's results have to be at least as close to those of float64.
+    """
     import torch
 
     torch.manual_seed(5)  # of random operators both draw the same numbers
     got = t.graph(t.inputs)
     torch.manual_seed(5)
-    wanted = case.expected()
+    wanted = [w.detach() for w in case.expected()]
     tolerance: dict[str, Any] = {} if case.tolerance is None else {"atol": case.tolerance[0], "rtol": case.tolerance[1]}
-    try:
-        for a, b in zip(got, wanted, strict=True):
-            torch.testing.assert_close(a, b.detach(), equal_nan=True, check_stride=False, **tolerance)
-    except (AssertionError, ValueError) as error:
-        return " ".join(str(error).split())[:300]
+    exact: list[Any] | None = None
+    for k, (a, b) in enumerate(zip(got, wanted, strict=True)):
+        try:
+            torch.testing.assert_close(a, b, equal_nan=True, check_stride=False, **tolerance)
+        except (AssertionError, ValueError) as error:
+            if exact is None and a.dtype in (torch.float16, torch.bfloat16) and a.shape == b.shape:
+                exact = _exact(case)
+            if not exact or not _is_closer(a, b, exact[k]):
+                return " ".join(str(error).split())[:300]
     return ""
+
+
+def _exact(case: Case) -> list[Any]:
+    """The outputs of the sample in float64; none where it cannot be taken so."""
+    import torch
+
+    torch.manual_seed(5)
+    try:
+        return [r.detach() for r in case.function(*(t.double() if t.is_floating_point() else t.clone() for t in case.tensors))]
+    except Exception:  # torch says in many ways that an operator has no float64
+        return []
+
+
+def _is_closer(a: Any, b: Any, exact: Any) -> bool:
+    """Whether `a` is as close to `exact` as `b` is or as one rounding gets, in root mean square.
+
+    PyTorch judges its own compiler so (torch._dynamo.utils.same), with a factor of 2 for what `b` is off.
+    """
+    import torch
+
+    if exact.dtype != torch.float64 or exact.shape != a.shape:
+        return False
+    rounded = exact.to(a.dtype)
+    finite = rounded.isfinite()
+    if not torch.equal(a.isnan() & ~finite, rounded.isnan()) or not bool((a[rounded.isinf()] == rounded[rounded.isinf()]).all()):
+        return False
+
+    def off(x: Any) -> float:
+        return float((x.double() - exact)[finite].square().mean().sqrt())
+
+    if not bool(finite.any()):
+        return True
+    one = torch.finfo(a.dtype).eps * float(exact[finite].square().mean().sqrt())
+    theirs = off(b)
+    return bool(off(a) <= max(one, theirs if theirs == theirs else float("inf")))

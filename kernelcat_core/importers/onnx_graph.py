@@ -10,7 +10,7 @@ from kernelcat_core.dtypes import BOOL, I32, I64, U8, DType
 from kernelcat_core.errors import KernelcatError
 from kernelcat_core.importers import onnx_ordered
 from kernelcat_core.importers.onnx_expr import GridWriter, Sizes, Value
-from kernelcat_core.importers.onnx_nodes import ELEMENT_TYPE, Node, Nodes
+from kernelcat_core.importers.onnx_nodes import Node, Nodes
 from kernelcat_core.importers.onnx_scalar import cast
 from kernelcat_core.ir import expr as ex
 from kernelcat_core.ir.contraction import factors_of
@@ -25,11 +25,8 @@ _FREE = 1 << 31  # beyond every position of a selection (i32)
 def graph_nodes(graph: Graph) -> list[Node]:
     """Nodes that compute every output of `graph` from its inputs, by name.
 
-    Raises KC-R001 for a dtype or a reduction that standard nodes cannot say.
+    Raises KC-R001 for a reduction that standard nodes cannot say.
     """
-    for tensor in graph.tensors.values():
-        if tensor.dtype not in ELEMENT_TYPE:
-            raise KernelcatError("KC-R001", f"standard ONNX nodes do not compute in {tensor.dtype}")
     nodes = Nodes(set(graph.tensors))
     writer = GraphWriter(graph, nodes, Sizes(nodes, graph))
     for node in graph.nodes:

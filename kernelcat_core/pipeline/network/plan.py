@@ -74,7 +74,9 @@ class Plan:
         self.steps = tuple(s for s in steps if s not in self.once)
         for step in self.once:
             made = [aligned_empty(self._spec(n)) for n in step.canonical.outputs]
-            step.entry.call_into([self._constants[n] for n in step.canonical.inputs], made, step.sizes)
+            part = step.canonical
+            given = [self._constants[n].reshape(-1)[k:] for n, k in zip(part.inputs, part.starts, strict=True)]
+            step.entry.call_into(given, made, step.sizes)
             self._constants.update(zip(step.canonical.outputs, made, strict=True))
         self._lay_out()
 
@@ -97,17 +99,18 @@ class Plan:
         self._memory = aligned_empty(TensorSpec((self.arena.nbytes,), np.dtype(np.uint8)))
         base = self._memory.ctypes.data
         self._calls: list[tuple[Callable[[Any, Any], int], Any, Any, LoadedKernel]] = []
-        self._open: dict[str, list[tuple[Any, int]]] = {}
+        self._open: dict[str, list[tuple[Any, int, int]]] = {}
         for s in self.steps:
-            names = (*s.canonical.inputs, *s.canonical.outputs)
+            names = [*zip(s.canonical.inputs, s.canonical.starts, strict=True), *((n, 0) for n in s.canonical.outputs)]
             pointers = (ctypes.c_void_p * max(1, len(names)))()
-            for k, name in enumerate(names):
+            for k, (name, first) in enumerate(names):
+                start = first * self._tensors[name].dtype.itemsize
                 if name in self.arena.offsets:
-                    pointers[k] = base + self.arena.offsets[name]
+                    pointers[k] = base + self.arena.offsets[name] + start
                 elif name in self._constants:
-                    pointers[k] = self._constants[name].ctypes.data
+                    pointers[k] = self._constants[name].ctypes.data + start
                 else:
-                    self._open.setdefault(name, []).append((pointers, k))
+                    self._open.setdefault(name, []).append((pointers, k, start))
             values = (ctypes.c_int64 * max(1, len(s.sizes)))(*s.sizes)
             self._calls.append((s.entry.function, pointers, values, s.entry))
 
@@ -131,8 +134,8 @@ class Plan:
                 held[name] = aligned_empty(self._spec(name))
         for name, places in self._open.items():
             address = held[name].ctypes.data
-            for pointers, k in places:
-                pointers[k] = address
+            for pointers, k, start in places:
+                pointers[k] = address + start
         for function, pointers, values, entry in self._calls:
             if function(pointers, values) != 0:
                 entry.failed()
