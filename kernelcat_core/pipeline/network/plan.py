@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -169,18 +171,21 @@ def _entries(modules: Sequence[TileModule], target: Target, threads: int, opt_le
         count = max(1, min(usable_cores(), len(missing) // 3), -(-len(missing) // _BUNDLE))
         chunks = [missing[k::count] for k in range(count)]
         with ThreadPoolExecutor(usable_cores()) as pool:
-            for chunk, path in zip(chunks, pool.map(lambda c: _compiled(c, target, opt_level), chunks), strict=True):
-                for m in chunk:
-                    _LOADED[key(m)] = load(path, m.name, threads)
+            for m, path in chain.from_iterable(pool.map(lambda c: _compiled(c, target, opt_level), chunks)):
+                _LOADED[key(m)] = load(path, m.name, threads)
     return [_LOADED[key(m)] for m in modules]
 
 
-def _compiled(modules: Sequence[TileModule], target: Target, opt_level: str) -> Any:
+def _compiled(modules: Sequence[TileModule], target: Target, opt_level: str) -> list[tuple[TileModule, Path]]:
+    """The library that has each module: one for all, or several where the compiler needs too long for one."""
     backend, _ = resolve(target.name)
     bundle = backend.load_bundle()
     if bundle is None:
         raise KernelcatError("KC-R001", f"networks cannot be run for {target.name} yet", hint="use target c")
     library = backend.load_device()().library(bundle(modules, target), target, opt_level)
     if isinstance(library, Failure):
+        if library.code == "KC-B003" and len(modules) > 1:
+            half = len(modules) // 2
+            return [x for part in (modules[:half], modules[half:]) for x in _compiled(part, target, opt_level)]
         raise KernelcatError(library.code, library.message, hint=library.hint)
-    return library.path("shared")
+    return [(m, library.path("shared")) for m in modules]

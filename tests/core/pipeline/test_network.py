@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-import numpy as np
+import re
 
+import numpy as np
+import pytest
+
+from kernelcat_core.codegen.source import Source
+from kernelcat_core.errors import Failure
 from kernelcat_core.formula import lower, parse
 from kernelcat_core.pipeline.network.plan import Plan
+from kernelcat_core.runtime.toolchain import Binary
+from kernelcat_core.target import Target
 
 
 def plan(formula: str) -> Plan:
@@ -41,3 +48,20 @@ def test_a_part_that_a_predicate_keeps_from_being_read_is_none() -> None:
     made = plan("X: f32[2, 5]\nY[j] = where(j > 9, X[1,j], 3)\nZ[i,j] = where(i < 1, X[i,j], 0)\n-> Y, Z")
     x = np.arange(10, dtype=np.float32).reshape(2, 5)
     np.testing.assert_array_equal(made.run({"X": x})["Y"], np.full(5, 3.0))
+
+
+def test_a_bundle_that_takes_too_long_is_compiled_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    from kernelcat_core.backends.c.device import Device
+
+    real, sizes = Device.library, []
+
+    def library(self: Device, source: Source, target: Target, opt_level: str = "O3") -> Binary | Failure:
+        count = len(re.findall(r"^int k[0-9a-f]{16}\(", source.text, re.MULTILINE))
+        sizes.append(count)
+        return real(self, source, target, opt_level) if count < 2 else Failure("KC-B003", "too long")
+
+    monkeypatch.setattr(Device, "library", library)
+    made = plan("A[i] = 3.25*X[i]\nB[i] = sum[j](X[j])*4.125 + X[i]\nC[i] = max[j](X[j]) - X[i]\n-> A, B, C")
+    x = np.arange(5, dtype=np.float32)
+    np.testing.assert_array_equal(made.run({"X": x})["C"], 4 - x)
+    assert max(sizes) > 1 and sizes.count(1) == len({m.digest for m in made.modules})
