@@ -61,7 +61,7 @@ def test_a_bundle_that_takes_too_long_is_compiled_in_parts(monkeypatch: pytest.M
         return real(self, source, target, opt_level) if count < 2 else Failure("KC-B003", "too long")
 
     monkeypatch.setattr(Device, "library", library)
-    made = plan("A[i] = 3.25*X[i]\nB[i] = sum[j](X[j])*4.125 + X[i]\nC[i] = max[j](X[j]) - X[i]\n-> A, B, C")
+    made = plan("X: f32[5]\nA[i] = 3.25*X[i]\nB[i] = sum[j](X[j])*4.125 + X[i]\nC[i] = max[j](X[j]) - X[i]\n-> A, B, C")
     x = np.arange(5, dtype=np.float32)
     np.testing.assert_array_equal(made.run({"X": x})["C"], 4 - x)
     assert max(sizes) > 1 and sizes.count(1) == len({m.digest for m in made.modules})
