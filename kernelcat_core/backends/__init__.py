@@ -15,6 +15,7 @@ _MANIFESTS = (
     "kernelcat_core.backends.hip.manifest",
     "kernelcat_core.backends.opencl.manifest",
     "kernelcat_core.backends.ascendc.manifest",
+    "kernelcat_core.backends.bangc.manifest",
 )
 
 

@@ -72,7 +72,7 @@ def _run(ctx: Context, sizes: tuple[str, ...]) -> DmaProgram:
     scalars = tuple(Declare(t.name, t.dtype, None, False) for t in ctx.program.tiles if not t.shape)
     body = (*scalars, *_block(ctx, ctx.program.body))
     buffers = (*ctx.buffers.values(), *ctx.temps.buffers(ctx.memory))
-    body = insert_syncs(body, buffers)
+    body = insert_syncs(body, buffers, ctx.memory.order)
     queues = {b.queue: 0 for b in buffers if b.queue}
     total = 0
     for b in buffers:

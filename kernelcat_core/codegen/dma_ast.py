@@ -14,7 +14,26 @@ from kernelcat_core.ir.expr import Expr
 from kernelcat_core.ir.graph import Axis, Tensor
 
 Role = Literal["in", "out", "calc"]
-Pipe = Literal["S", "V", "MTE2", "MTE3"]
+Pipe = Literal["S", "V", "MTE2", "MTE3", "IO"]
+
+
+@dataclass(frozen=True)
+class Order:
+    """How a core orders its work: the pipes of copies in (`load`) and out (`store`), of vector instructions, and of scalar
+    accesses to on-chip memory; which of them keep their own order (`in_order`); whether queues between copies and
+    vector work order them (`queues`), or only what the text itself says."""
+
+    load: Pipe = "MTE2"
+    store: Pipe = "MTE3"
+    vector: Pipe = "V"
+    scalar: Pipe = "S"
+    in_order: frozenset[Pipe] = frozenset({"S"})
+    queues: bool = True
+
+    @property
+    def pipes(self) -> tuple[Pipe, ...]:
+        """Every pipe once."""
+        return tuple(dict.fromkeys((self.scalar, self.vector, self.load, self.store)))
 
 
 @dataclass(frozen=True)
@@ -26,6 +45,7 @@ class Memory:
     block_bytes: int
     repeat_bytes: int
     queue_buffers: int
+    order: Order = Order()
 
 
 @dataclass(frozen=True)
@@ -118,6 +138,16 @@ class Put:
 
 
 @dataclass(frozen=True)
+class StoreOne:
+    """tensor[offset] = value by the scalar unit; with `renew` ("add", ..) the element is folded into, atomically."""
+
+    tensor: str
+    offset: Expr
+    value: Expr
+    renew: str = ""
+
+
+@dataclass(frozen=True)
 class CopyIn:
     """target[r * pitch + c] <- tensor[offset + r * stride + c] for r < rows, c < length."""
 
@@ -167,7 +197,7 @@ class Block:
     note: str = ""
 
 
-Stmt = Declare | Assign | Loop | Branch | Vector | Put | CopyIn | CopyOut | Queue | Sync | Block
+Stmt = Declare | Assign | Loop | Branch | Vector | Put | StoreOne | CopyIn | CopyOut | Queue | Sync | Block
 
 
 @dataclass(frozen=True)

@@ -158,10 +158,17 @@ def lower_mma(ctx: Context, s: Mma) -> list[Stmt]:
             temp = ctx.temps.take(F32)
             source = View(temp, F32, ZERO)
             before = [Vector("cast", source, (ctx.view(s.b, k, start),), (), count)]
-        row = Vector("axpy", ctx.view(s.c, m, start), (source,), (factor(F32),), count)
+        target = ctx.view(s.c, m, start)
+        if ctx.table.find("fused", "axpy", "f32"):
+            row: tuple[Stmt, ...] = (Vector("axpy", target, (source,), (factor(F32),), count),)
+        else:
+            held = ctx.temps.take(F32)
+            part = View(held, F32, ZERO)
+            row = (Vector("mul", part, (source,), (factor(F32),), count), Vector("add", target, (target, part), (), count))
+            ctx.temps.give(held)
         if temp:
             ctx.temps.give(temp)
-        rows = Loop(m.name, ZERO, s.m.extent, ONE, (row,), independent=True)
+        rows = Loop(m.name, ZERO, s.m.extent, ONE, row, independent=True)
         return [Loop(k.name, ZERO, s.k.extent, ONE, (*before, rows))]
 
     def scalar(lane: str, start: Expr, count: Expr, _: Expr | None) -> list[Stmt]:

@@ -19,6 +19,8 @@ from kernelcat_core.codegen.dma_ast import (
     Vector,
     View,
 )
+from kernelcat_core.codegen.dma_bits import BitMaskCode
+from kernelcat_core.codegen.dma_numbers import NumberMaskCode
 from kernelcat_core.codegen.dma_table import Table
 from kernelcat_core.codegen.dma_temps import Temps
 from kernelcat_core.codegen.dma_value import Place
@@ -42,7 +44,7 @@ class Context:
 
     def __init__(self, program: TileProgram, table: Table, memory: Memory, chunk: int, slots: int) -> None:
         self.program, self.table, self.memory, self.chunk, self.slots = program, table, memory, chunk, slots
-        self.temps = Temps(chunk)
+        self.temps = Temps(chunk, table)
         self.rooms: dict[str, _Room] = {}
         self.buffers: dict[str, Buffer] = {}
         self.ranges: dict[str, Expr] = {a.name: a.size for a in program.grid}
@@ -114,7 +116,8 @@ class Context:
                 room = self.rooms[t.name]
                 base = ZERO if row is None or len(t.shape) < 2 else mul(row, index(room.pitch))
                 places[t.name] = Place(room.buffer, t.dtype, base)
-        return VectorCode(self.table, self.temps, places, lane, start, count, self.fresh)
+        kind = BitMaskCode if self.table.masks == "bits" else NumberMaskCode
+        return kind(self.table, self.temps, places, lane, start, count, self.fresh)
 
     def uniform(self, e: Expr) -> tuple[list[Stmt], Expr]:
         """A uniform expression for the scalar unit, with the statements it needs first."""

@@ -13,12 +13,13 @@ from kernelcat_core.codegen.dma_ast import (
     Put,
     Queue,
     Stmt,
+    StoreOne,
     View,
 )
 from kernelcat_core.codegen.dma_context import Context
 from kernelcat_core.dtypes import DType
 from kernelcat_core.errors import KernelcatError
-from kernelcat_core.ir.expr import ONE, ZERO, Const, Expr, Load, Op, Var, add, loads, op, substitute
+from kernelcat_core.ir.expr import ONE, ZERO, Const, Expr, Load, Op, Var, add, cast, loads, op, substitute
 from kernelcat_core.ir.tile import Copy, Store, lane_stride
 
 
@@ -102,11 +103,19 @@ def _gather(ctx: Context, s: Copy) -> list[Stmt]:
 
 def lower_store(ctx: Context, s: Store) -> list[Stmt]:
     tensor = next(t for t in ctx.program.writes if t.name == s.tensor)
-    if s.combine is not None:
-        raise KernelcatError("KC-R001", f"{s.tensor}: an element in global memory cannot be renewed",
-                             hint="choose another target")
+    renew = _renewal(ctx, s, tensor.dtype)
     before: list[Stmt] = []
-    if not s.lanes:
+    if renew:
+        if not s.lanes:
+            before, value = ctx.uniform(cast(s.value, tensor.dtype))
+            more, offset = ctx.uniform(s.offset)
+            body = [*before, *more, StoreOne(s.tensor, offset, value, renew)]
+        else:
+            return ctx.over(
+                s.lanes,
+                lambda lane, start, count, row: _scatter(ctx, s, tensor.dtype, lane, start, count, row, renew),
+            )
+    elif not s.lanes:
         body = _store_one(ctx, s, tensor.dtype)
     elif _is_whole(ctx, s, tensor.dtype):
         body = _store_tile(ctx, s)
@@ -124,6 +133,20 @@ def lower_store(ctx: Context, s: Store) -> list[Stmt]:
         return body
     before, where = ctx.uniform(s.where)
     return [*before, Branch(where, tuple(body))]
+
+
+def _renewal(ctx: Context, s: Store, dtype: DType) -> str:
+    """The operation by which a store folds into what global memory holds; "" for a plain store.
+
+    Raises KC-R001 where the core has no instruction for it."""
+    if s.combine is None:
+        return ""
+    e = s.combine.args[0] if isinstance(s.combine, Op) and s.combine.name == "cast" else s.combine
+    folds = isinstance(e, Op) and set(e.args) == {Var("a0", e.dtype), Var("b0", e.dtype)}
+    if isinstance(e, Op) and folds and ctx.table.find("renew", e.name, dtype.name) is not None:
+        return e.name
+    raise KernelcatError("KC-R001", f"{s.tensor}: an element in global memory cannot be renewed",
+                         hint="choose another target")
 
 
 def _is_whole(ctx: Context, s: Store, dtype: DType) -> bool:
@@ -186,24 +209,30 @@ def _stage(ctx: Context, dtype: DType) -> View:
 
 
 def _store_one(ctx: Context, s: Store, dtype: DType) -> list[Stmt]:
-    stage = _stage(ctx, dtype)
     before, value = ctx.uniform(s.value)
     more, offset = ctx.uniform(s.offset)
+    if ctx.table.scalar_stores:
+        return [*before, *more, StoreOne(s.tensor, offset, value)]
+    stage = _stage(ctx, dtype)
     return [*before, *more, Put(stage, value), CopyOut(s.tensor, offset, stage, ONE, ONE, ZERO, 0)]
 
 
 def _scatter(
-    ctx: Context, s: Store, dtype: DType, lane: str, start: Expr, count: Expr, row: Expr | None
+    ctx: Context, s: Store, dtype: DType, lane: str, start: Expr, count: Expr, row: Expr | None, renew: str = ""
 ) -> list[Stmt]:
-    """One address an element: each goes through a staging block and a copy of its own."""
-    stage = _stage(ctx, dtype)
+    """One address an element: each goes through a staging block and a copy of its own, or is stored by the scalar unit."""
     code = ctx.code(lane, start, count, row)
     at = Var(ctx.fresh("e"))
     roots = [None if e is None else code.prepare(e) for e in (s.value, s.offset, s.where)]
     value, offset, where = (None if r is None else code.element(r, at) for r in roots)
     assert value is not None
     assert offset is not None
-    body: tuple[Stmt, ...] = (Put(stage, value), CopyOut(s.tensor, offset, stage, ONE, ONE, ZERO, 0))
+    body: tuple[Stmt, ...]
+    if renew or ctx.table.scalar_stores:
+        body = (StoreOne(s.tensor, offset, cast(value, dtype), renew),)
+    else:
+        stage = _stage(ctx, dtype)
+        body = (Put(stage, value), CopyOut(s.tensor, offset, stage, ONE, ONE, ZERO, 0))
     if where is not None:
         body = (Branch(where, body),)
     return [*code.close(), Loop(at.name, ZERO, count, ONE, body)]

@@ -19,7 +19,7 @@ def vector_legal(table: Table, e: Op) -> bool:
     if e.name in ("and", "or", "xor", "not") or (e.name in ("eq", "ne") and d == BOOL):
         return e.dtype == BOOL
     if e.name == "where":
-        return e.dtype in (F32, F16, I32, BOOL)
+        return e.dtype == BOOL or e.dtype.name in table.selects
     if e.name == "cast":
         if d == BOOL:
             return e.dtype == F32 or cast_path(table, F32, e.dtype) is not None

@@ -19,10 +19,12 @@ from kernelcat_core.codegen.dma_ast import (
     CopyOut,
     Declare,
     Loop,
+    Order,
     Pipe,
     Put,
     Queue,
     Stmt,
+    StoreOne,
     Sync,
     Vector,
 )
@@ -30,7 +32,6 @@ from kernelcat_core.ir.expr import Expr, Load, walk
 
 Fact = tuple[str, Pipe, bool, Pipe]
 Facts = frozenset[Fact]
-PIPES: tuple[Pipe, ...] = ("S", "V", "MTE2", "MTE3")
 
 
 class _Access:
@@ -49,13 +50,14 @@ class _Context:
 
     keys: Mapping[str, str]
     roles: Mapping[str, str]
+    order: Order
     accesses: dict[int, tuple[_Access, ...]] = field(default_factory=dict)
     loops: dict[tuple[int, Facts], tuple[list[Stmt], Facts]] = field(default_factory=dict)
 
 
-def insert_syncs(body: tuple[Stmt, ...], buffers: tuple[Buffer, ...]) -> tuple[Stmt, ...]:
+def insert_syncs(body: tuple[Stmt, ...], buffers: tuple[Buffer, ...], order: Order = Order()) -> tuple[Stmt, ...]:
     """`body`, which runs again and again for the cells of one core, with the Syncs it needs."""
-    c = _Context({b.name: b.queue or b.name for b in buffers}, {b.name: b.role for b in buffers})
+    c = _Context({b.name: b.queue or b.name for b in buffers}, {b.name: b.role for b in buffers}, order)
     entry: Facts = frozenset()
     while True:
         out, leave = _run(body, entry, c)
@@ -68,9 +70,9 @@ def _run(body: tuple[Stmt, ...], facts: Facts, c: _Context) -> tuple[tuple[Stmt,
     out: list[Stmt] = []
     for s in body:
         if id(s) not in c.accesses:
-            c.accesses[id(s)] = tuple(_accesses(s, c.keys))
+            c.accesses[id(s)] = tuple(_accesses(s, c.keys, c.order))
         for access in c.accesses[id(s)]:
-            facts, syncs = _step(facts, access)
+            facts, syncs = _step(facts, access, c.order)
             out += syncs
         match s:
             case Loop():
@@ -84,8 +86,8 @@ def _run(body: tuple[Stmt, ...], facts: Facts, c: _Context) -> tuple[tuple[Stmt,
             case Block():
                 inner, facts = _run(s.body, facts, c)
                 s = Block(inner, s.note)
-            case Queue():
-                facts = _queue(facts, s, c.keys[s.buffer], c.roles[s.buffer])
+            case Queue() if c.order.queues:
+                facts = _queue(facts, s, c.keys[s.buffer], c.roles[s.buffer], c.order)
         out.append(s)
     return tuple(out), facts
 
@@ -138,7 +140,7 @@ def _apply(facts: Facts, pairs: Iterable[tuple[Pipe, Pipe]]) -> Facts:
     return facts
 
 
-def _step(facts: Facts, a: _Access) -> tuple[Facts, list[Stmt]]:
+def _step(facts: Facts, a: _Access, order: Order) -> tuple[Facts, list[Stmt]]:
     """The Syncs that an access needs, and the facts after it."""
     sources = {f[1] for f in facts if f[3] == a.pipe and (f[0] in a.writes or (f[2] and f[0] in a.reads))}
     facts = _apply(facts, [(source, a.pipe) for source in sources])
@@ -146,38 +148,38 @@ def _step(facts: Facts, a: _Access) -> tuple[Facts, list[Stmt]]:
         (b, a.pipe, wrote, p)
         for wrote, touched in ((False, a.reads), (True, a.writes))
         for b in touched
-        for p in PIPES
-        if not a.pipe == p == "S"
+        for p in order.pipes
+        if not (a.pipe == p and p in order.in_order)
     }
     return facts | fresh, [Sync(source, a.pipe) for source in sorted(sources)]
 
 
-def _queue(facts: Facts, s: Queue, key: str, role: str) -> Facts:
+def _queue(facts: Facts, s: Queue, key: str, role: str, order: Order) -> Facts:
     """Allocation waits for the last reader (and so for the writer before it), dequeueing for the writer."""
-    filler, drainer = ("MTE2", "V") if role == "in" else ("V", "MTE3")
+    filler, drainer = (order.load, order.vector) if role == "in" else (order.vector, order.store)
     waits = {"alloc": {(drainer, filler), (filler, filler)}, "dequeue": {(filler, drainer)}}.get(
         s.step, set()
     )
     return frozenset(f for f in facts if not (f[0] == key and (f[1], f[3]) in waits))
 
 
-def _accesses(s: Stmt, keys: Mapping[str, str]) -> Iterator[_Access]:
+def _accesses(s: Stmt, keys: Mapping[str, str], order: Order) -> Iterator[_Access]:
     """Accesses in the order in which the scalar unit causes them; what it reads itself comes first."""
     read = {keys[n.tensor] for e in _scalars(s) for n in walk(e) if isinstance(n, Load) and n.tensor in keys}
     put = {keys[s.target.buffer]} if isinstance(s, Put) else set()
     if read or put:
-        yield _Access("S", read, put)
+        yield _Access(order.scalar, read, put)
     match s:
         case Vector():
             writes = {keys[s.target.buffer]} | ({keys[s.work.buffer]} if s.work is not None else set())
             reads = {keys[v.buffer] for v in s.sources} | (
                 {keys[s.target.buffer]} if s.op == "axpy" else set()
             )
-            yield _Access("V", reads, writes)
+            yield _Access(order.vector, reads, writes)
         case CopyIn():
-            yield _Access("MTE2", set(), {keys[s.target.buffer]})
+            yield _Access(order.load, set(), {keys[s.target.buffer]})
         case CopyOut():
-            yield _Access("MTE3", {keys[s.source.buffer]}, set())
+            yield _Access(order.store, {keys[s.source.buffer]}, set())
 
 
 def _scalars(s: Stmt) -> Iterator[Expr]:
@@ -199,6 +201,8 @@ def _scalars(s: Stmt) -> Iterator[Expr]:
                 yield s.count
         case Put():
             yield from (s.target.offset, s.value)
+        case StoreOne():
+            yield from (s.offset, s.value)
         case CopyIn():
             yield from (s.target.offset, s.offset, s.rows, s.length, s.stride)
         case CopyOut():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 
 @dataclass(frozen=True)
@@ -12,8 +13,11 @@ class Instruction:
 
     `kind` says how it is called: "unary" (target, source), "binary" (target, a, b), "scalar" (target, source, scalar),
     "library" (a math-library call that wants scratch), "library2" (the same with two sources), "cast" (`to` is the
-    result), "reduce" (a whole tile to one value) or "compare". `meaning` is in words where the name does not say it;
-    `source` names the document; `confirmed` is False where the documentation leaves a case open.
+    result), "reduce" (a whole tile to one value), "compare", "logic" and "bits" (of masks and words), "renew" (an
+    element of global memory, atomically) or "fused" (target += source * scalar). `meaning` is in words where the name
+    does not say it; `source` names the document; `confirmed` is False where the documentation leaves a case open. The
+    result of one that is `apart` may not lie over an operand; a "scalar" form with `constants` is right for constants
+    that are numbers only.
     """
 
     op: str
@@ -25,14 +29,32 @@ class Instruction:
     meaning: str = ""
     source: str = ""
     confirmed: bool = True
+    apart: bool = False
+    constants: bool = False
 
 
 @dataclass(frozen=True)
 class Table:
-    """All instructions of a target. `scalar_floats` are operations on floats that the scalar unit has."""
+    """All instructions of a target. `scalar_ops` are operations on floats that the scalar unit has.
+
+    Comparisons give one bit an element ("bits"), or 1 and 0 in the type of the operands ("numbers"). `fills` are the
+    dtypes that one instruction sets to a value, `moves` the element sizes in bytes that one copies on chip;
+    `selects` the dtypes that `where` chooses from by vectors. `scalar_stores`: the scalar unit may write global memory.
+    `scratch` is what a library call wants: so many bytes, and so many more for each element. With `whole_work` a reduction
+    wants room for a copy of what it reduces, otherwise for two numbers a vector repeat. `nan_saturates`: conversions of NaN
+    to integers give a largest number, where 0 is wanted.
+    """
 
     rows: tuple[Instruction, ...]
     scalar_ops: frozenset[str]
+    masks: Literal["bits", "numbers"] = "bits"
+    fills: frozenset[str] = frozenset(("f32", "f16", "bf16", "i16", "i32", "u16", "u32"))
+    moves: frozenset[int] = frozenset((2, 4))
+    selects: frozenset[str] = frozenset(("f32", "f16", "i32"))
+    scalar_stores: bool = False
+    scratch: tuple[int, int] = (2048, 16)
+    whole_work: bool = False
+    nan_saturates: bool = False
 
     @cached_property
     def _by_key(self) -> dict[tuple[str, str, str], Instruction]:

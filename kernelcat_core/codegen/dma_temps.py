@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from kernelcat_core.codegen.dma_ast import Buffer, Memory
+from kernelcat_core.codegen.dma_table import Table
 from kernelcat_core.dtypes import F32, I64, U8, DType
-
-# Scratch that a math-library call gets: this and so many bytes an element.
-LIBRARY_BASE, LIBRARY_EACH = 2048, 16
 
 
 class Temps:
     """Two pools of buffers of `chunk` elements, 4 ("tmp") and 8 ("wide") bytes each, plus work space on demand."""
 
-    def __init__(self, chunk: int) -> None:
-        self.chunk = chunk
+    def __init__(self, chunk: int, table: Table) -> None:
+        self.chunk, self.table = chunk, table
         self.made: dict[str, DType] = {}
         self.idle: dict[str, list[str]] = {"tmp": [], "wide": []}
         self.library = False
@@ -36,10 +34,12 @@ class Temps:
         """Everything that was asked for, as buffers."""
         found = [Buffer(name, dtype, self.chunk) for name, dtype in self.made.items()]
         if self.library:
-            found.append(Buffer("scratch", U8, LIBRARY_BASE + LIBRARY_EACH * self.chunk))
+            base, each = self.table.scratch
+            found.append(Buffer("scratch", U8, base + each * self.chunk))
         if self.reduces:
             lanes, block = memory.repeat_bytes // 4, memory.block_bytes // 4
-            repeats = -(-self.chunk // lanes) * 2  # a value and a position for each repeat
-            found.append(Buffer("work", F32, -(-repeats // block) * block))
+            repeats = -(-self.chunk // lanes)
+            room = repeats * lanes if self.table.whole_work else repeats * 2  # else a value and a position for each
+            found.append(Buffer("work", F32, -(-room // block) * block))
             found.append(Buffer("result", F32, block))
         return tuple(found)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from kernelcat_core.codegen.dma_ast import View
 from kernelcat_core.codegen.dma_expand import expand
+from kernelcat_core.codegen.dma_table import Table
 from kernelcat_core.dtypes import F32, DType
 from kernelcat_core.errors import KernelcatError
 from kernelcat_core.ir.expr import ZERO, Expr, Load, Op, Var, add, index, op
@@ -57,8 +58,8 @@ def unsupported(e: Op) -> KernelcatError:
 class Prepared:
     """Expressions with equal subtrees made one object; `uses` counts who still needs each."""
 
-    def __init__(self, lane: str | None) -> None:
-        self.lane = lane
+    def __init__(self, lane: str | None, table: Table) -> None:
+        self.lane, self._table = lane, table
         self.uses: dict[int, int] = {}
         self._canonical: dict[tuple[object, ...], Expr] = {}
         self._by_id: dict[int, Expr] = {}
@@ -67,7 +68,7 @@ class Prepared:
 
     def prepare(self, e: Expr) -> Expr:
         """`e` expanded, equal subtrees made one object, its uses counted. Call it for all roots before `value`."""
-        root = self.intern(expand(e, F32))
+        root = self.intern(expand(e, F32, self._table))
         self.count_uses(root)
         return root
 

@@ -1,26 +1,28 @@
 """Elementwise expressions as whole-tile vector instructions: three-address code over temporaries.
 
 An expression over one lane axis becomes a `Value`: uniform (the scalar unit has it), a vector (a view of a buffer) or a
-bit mask. What the vector unit cannot do goes through the scalar unit, element by element, into a temporary.
+mask. What the vector unit cannot do goes through the scalar unit, element by element, into a temporary. What masks are
+differs between cores: see dma_bits and dma_numbers.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 
 from kernelcat_core.codegen.dma_ast import Declare, Loop, Put, Stmt, Vector, View
 from kernelcat_core.codegen.dma_legal import cast_path, scalar_legal, vector_legal
 from kernelcat_core.codegen.dma_table import Table
 from kernelcat_core.codegen.dma_temps import Temps
-from kernelcat_core.codegen.dma_value import Place, Prepared, Value, padded, retyped, shifted, unsupported
-from kernelcat_core.dtypes import BOOL, F16, F32, I16, I32, U8, DType
+from kernelcat_core.codegen.dma_value import Place, Prepared, Value, retyped, shifted, unsupported
+from kernelcat_core.dtypes import BOOL, F32, I16, I32, I64, U8, DType
 from kernelcat_core.ir.expr import ONE, ZERO, Const, Expr, Load, Op, Var, add, cast, index, op
 
+_PLAIN = {1: U8, 2: I16, 4: I32, 8: I64}  # what elements of a size are moved as
 COMPARISONS = frozenset(("lt", "le", "gt", "ge", "eq", "ne"))
-MASK_LANES = 128  # mask operations work on whole groups of so many bits
 
 
-class VectorCode(Prepared):
+class VectorCode(Prepared, ABC):
     """Emits the instructions of one statement on elements start .. start + count - 1 of lane `lane`.
 
     `lane` is None for rank-0 statements. `fresh` names variables; statements go to `out`.
@@ -36,7 +38,7 @@ class VectorCode(Prepared):
         count: Expr,
         fresh: Callable[[str], str],
     ) -> None:
-        super().__init__(lane)
+        super().__init__(lane, table)
         self.table, self.temps, self.places = table, temps, places
         self.start, self.count, self.fresh = start, count, fresh
         self.out: list[Stmt] = []
@@ -87,7 +89,7 @@ class VectorCode(Prepared):
 
     def fill(self, target: View, value: Expr) -> None:
         """Every element of target = a uniform value."""
-        if target.dtype.name in ("f32", "f16", "bf16", "i16", "i32", "u16", "u32"):
+        if target.dtype.name in self.table.fills:
             self._emit("fill", target, scalars=(value,))
         else:
             self._loop(lambda at: [Put(shifted(target, at), value)])
@@ -95,19 +97,17 @@ class VectorCode(Prepared):
     def move(self, target: View, source: View) -> None:
         """Copy elements between buffers of one dtype."""
         dtype = target.dtype
-        if dtype.itemsize == 1:
-            self._loop(
-                lambda at: [Put(shifted(target, at), Load(source.buffer, (add(source.offset, at),), dtype))]
-            )
+        if dtype.itemsize in self.table.moves:
+            plain = _PLAIN.get(dtype.itemsize, dtype) if dtype.name not in ("f32", "f16") else dtype
+            self._emit("move", retyped(target, plain), (retyped(source, plain),))
         elif dtype.itemsize == 8:
             pairs = op("mul", self.count, index(2))
             halves = [View(v.buffer, I32, op("mul", v.offset, index(2))) for v in (target, source)]
             self.out.append(Vector("move", halves[0], (halves[1],), count=pairs))
         else:
-            plain = (
-                dtype if dtype.name in ("f32", "f16", "i32", "i16") else I16 if dtype.itemsize == 2 else I32
+            self._loop(
+                lambda at: [Put(shifted(target, at), Load(source.buffer, (add(source.offset, at),), dtype))]
             )
-            self._emit("move", retyped(target, plain), (retyped(source, plain),))
 
     # ---- scalar unit
 
@@ -213,7 +213,7 @@ class VectorCode(Prepared):
             return self._binary(e, into)
         row = self.table.any(name, args[0].dtype.name)
         assert row is not None
-        safe = None if row.kind == "library" else into
+        safe = None if row.apart else into
         return self._unary(e, lambda t, a: self._instruction(name, row.kind, t, (a,), self.count), safe)
 
     def _unary(self, e: Op, emit: Callable[[View, View], None], into: View | None) -> Value:
@@ -232,7 +232,8 @@ class VectorCode(Prepared):
         scalar_form = self.table.find("scalar", name, e.dtype.name)
         if scalar_form is not None and x.uniform is not None and y.uniform is None:
             x, y = y, x  # add, mul, min and max commute
-        if scalar_form is not None and y.uniform is not None and x.view is not None:
+        fits = scalar_form is not None and (not scalar_form.constants or _is_number(y.uniform))
+        if fits and y.uniform is not None and x.view is not None:
             target, temp = self._target(e.dtype, into)
             self._emit(name, target, (x.view,), (y.uniform,))
         else:
@@ -240,97 +241,13 @@ class VectorCode(Prepared):
             assert row is not None
             left, lt = self._spread(self.value(a), e.dtype)
             right, rt = self._spread(self.value(b), e.dtype)
-            target, temp = self._target(e.dtype, None if row.kind == "library2" else into)
+            target, temp = self._target(e.dtype, None if row.apart else into)
             self._instruction(e.name, row.kind, target, (left, right), self.count)
             for t in (lt, rt):
                 if t:
                     self.temps.give(t)
         self.done(a)
         self.done(b)
-        return Value(target, temp=temp)
-
-    def _compare(self, e: Op) -> Value:
-        a, b = e.args
-        x, y = self.value(a), self.value(b)
-        name = e.name
-        if x.uniform is not None:
-            name = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}.get(name, name)
-            x, y = y, x
-        temp = self.temps.take(F32)
-        target = View(temp, U8, ZERO)
-        count = padded(self.count, 64 if a.dtype.itemsize == 4 else 128)
-        assert x.view is not None
-        if y.uniform is not None:
-            self.out.append(Vector("compare_scalar", target, (x.view,), (y.uniform,), count, name.upper()))
-        else:
-            assert y.view is not None
-            self.out.append(Vector("compare", target, (x.view, y.view), (), count, name.upper()))
-        self.done(a)
-        self.done(b)
-        return Value(target, mask=True, temp=temp)
-
-    def _logic(self, e: Op) -> Value:
-        masks = [self._mask(self.value(a)) for a in e.args]
-        views = [m.view for m, _ in masks]
-        assert all(v is not None for v in views)
-        words = [View(v.buffer, I16, ZERO) for v in views if v is not None]
-        groups = op("floordiv", add(self.count, index(MASK_LANES - 1)), index(MASK_LANES))
-        count = op("mul", groups, index(MASK_LANES // 16))
-        temp = self.temps.take(F32)
-        target = View(temp, I16, ZERO)
-        name = {"ne": "xor", "eq": "xnor"}.get(e.name, e.name)
-        if name in ("xor", "xnor"):
-            spare = self.temps.take(F32)
-            other = View(spare, I16, ZERO)
-            self.out += [
-                Vector("or_bits", target, (words[0], words[1]), count=count),
-                Vector("and_bits", other, (words[0], words[1]), count=count),
-                Vector("not_bits", other, (other,), count=count),
-                Vector("and_bits", target, (target, other), count=count),
-            ]
-            if name == "xnor":
-                self.out.append(Vector("not_bits", target, (target,), count=count))
-            self.temps.give(spare)
-        else:
-            self.out.append(Vector(f"{name}_bits", target, tuple(words), count=count))
-        for (_, spare_temp), a in zip(masks, e.args, strict=True):
-            if spare_temp:
-                self.temps.give(spare_temp)
-            self.done(a)
-        return Value(View(temp, U8, ZERO), mask=True, temp=temp)
-
-    def _where(self, e: Op, into: View | None) -> Value:
-        c, a, b = e.args
-        if e.dtype == BOOL:
-            return self._logic_where(e)
-        mask, spare = self._mask(self.value(c))
-        x, y = self.value(a), self.value(b)
-        dtype = (
-            F32 if e.dtype == I32 else e.dtype
-        )  # Select moves bits: a 32-bit integer is as good as a float
-        left, lt = self._spread(x, e.dtype)
-        assert mask.view is not None
-        if y.uniform is not None and e.dtype != I32:
-            target, temp = self._target(e.dtype, into)
-            self.out.append(Vector("select_scalar", target, (mask.view, left), (y.uniform,), self.count))
-            rt = ""
-        else:
-            right, rt = self._spread(y, e.dtype)
-            target, temp = self._target(e.dtype, into)
-            self.out.append(
-                Vector(
-                    "select",
-                    retyped(target, dtype),
-                    (mask.view, retyped(left, dtype), retyped(right, dtype)),
-                    (),
-                    self.count,
-                )
-            )
-        for t in (spare, lt, rt):
-            if t:
-                self.temps.give(t)
-        for part in (c, a, b):
-            self.done(part)
         return Value(target, temp=temp)
 
     def _logic_where(self, e: Op) -> Value:
@@ -349,20 +266,16 @@ class VectorCode(Prepared):
     def _cast(self, e: Op, into: View | None) -> Value:
         a = e.args[0]
         if a.dtype == BOOL:
-            one, zero = Const(1.0, F32), Const(0.0, F32)
             mask, spare = self._mask(self.value(a))
             target, temp = self._target(F32, into if e.dtype == F32 else None)
-            ones, extra = self._spread(Value(uniform=one), F32)
-            assert mask.view is not None
-            self.out.append(Vector("select_scalar", target, (mask.view, ones), (zero,), self.count))
-            self.temps.give(extra)
+            self._mask_to_floats(mask, target)
             if spare:
                 self.temps.give(spare)
             self.done(a)
             return (
                 Value(target, temp=temp)
                 if e.dtype == F32
-                else self._convert(Value(target, temp=temp), (e.dtype,), into)
+                else self._convert(Value(target, temp=temp), cast_path(self.table, F32, e.dtype) or (), into)
             )
         if e.dtype == BOOL:
             source = self.value(a)
@@ -384,6 +297,36 @@ class VectorCode(Prepared):
                 self.temps.give(source.temp)
             source = Value(target, temp=temp)
         return source
+
+    # ---- masks
+
+    @abstractmethod
+    def _compare(self, e: Op) -> Value:
+        """A comparison of numbers, as a mask."""
+
+    @abstractmethod
+    def _logic(self, e: Op) -> Value:
+        """A combination of masks."""
+
+    @abstractmethod
+    def _where(self, e: Op, into: View | None) -> Value:
+        """Elements of two operands by a mask."""
+
+    @abstractmethod
+    def _nonzero(self, view: View | None, temp: str) -> Value:
+        """The mask of the elements that are not zero; frees `temp`."""
+
+    @abstractmethod
+    def _bytes_to_mask(self, view: View) -> Value:
+        """The mask of a bool tile."""
+
+    @abstractmethod
+    def _mask_to_bytes(self, v: Value, target: View) -> None:
+        """A mask as a bool tile."""
+
+    @abstractmethod
+    def _mask_to_floats(self, v: Value, target: View) -> None:
+        """A mask as f32: 1 and 0."""
 
     # ---- pieces
 
@@ -437,28 +380,7 @@ class VectorCode(Prepared):
         found = self._nonzero(view, temp)
         return found, found.temp
 
-    def _nonzero(self, view: View | None, temp: str) -> Value:
-        """The mask of the elements that are not zero; frees `temp`."""
-        assert view is not None
-        bits = self.temps.take(F32)
-        count = padded(self.count, 64 if view.dtype.itemsize == 4 else 128)
-        self.out.append(
-            Vector("compare_scalar", View(bits, U8, ZERO), (view,), (Const(0.0, view.dtype),), count, "NE")
-        )
-        if temp:
-            self.temps.give(temp)
-        return Value(View(bits, U8, ZERO), mask=True, temp=bits)
 
-    def _bytes_to_mask(self, view: View) -> Value:
-        wide = self.temps.take(F16)
-        self._emit("cast", View(wide, F16, ZERO), (retyped(view, U8),))
-        return self._nonzero(View(wide, F16, ZERO), wide)
-
-    def _mask_to_bytes(self, v: Value, target: View) -> None:
-        half = self.temps.take(F16)
-        view = View(half, F16, ZERO)
-        assert v.view is not None
-        self._emit("fill", view, scalars=(Const(1.0, F16),))
-        self.out.append(Vector("select_scalar", view, (v.view, view), (Const(0.0, F16),), self.count))
-        self._emit("cast", retyped(target, U8), (view,))
-        self.temps.give(half)
+def _is_number(e: Expr | None) -> bool:
+    """Whether `e` is a constant other than NaN."""
+    return isinstance(e, Const) and e.value == e.value

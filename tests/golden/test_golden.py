@@ -17,7 +17,8 @@ FORMULAS = {
     "stencil": "Y[i] = 0.25*X[i] + 0.5*X[i+1] + 0.25*X[i+2]",
     "total": "S = sum[i,j](X[i,j])",
 }
-SUFFIX = {"c": "c", "cuda:sm_80": "cu", "hip:gfx942": "hip", "opencl:generic": "cl", "ascend:910b": "ascend.cpp"}
+SUFFIX = {"c": "c", "cuda:sm_80": "cu", "hip:gfx942": "hip", "opencl:generic": "cl", "ascend:910b": "ascend.cpp",
+          "cambricon:mlu370": "mlu"}
 
 
 @pytest.mark.parametrize("target", list(SUFFIX))

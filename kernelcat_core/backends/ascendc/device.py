@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import platform
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Literal
 
 from kernelcat_core.backends.device import Compiled, Description
+from kernelcat_core.backends.twin_headers import SHARED, model_digest
 from kernelcat_core.codegen.source import Source
 from kernelcat_core.errors import Failure
 from kernelcat_core.runtime import toolchain
@@ -81,13 +80,13 @@ class Device:
             "-ffp-contract=off",
             "-I.",
             f"-I{TWIN}",
-            f"-DKC_MODEL=0x{model_digest()}",
+            f"-DKC_MODEL=0x{model_digest(TWIN)}",
             "-include",
             tiling[0],
             "-pthread",
             *(("-fno-sanitize=all",) if compiler.name == "zig" else ()),
         )
-        compiler = replace(compiler, readable=(*compiler.readable, str(TWIN)))
+        compiler = replace(compiler, readable=(*compiler.readable, str(TWIN), str(SHARED)))
         return toolchain.compile(
             compiler,
             f"{source.text}\n{driver[1]}",
@@ -105,13 +104,6 @@ class Device:
 def _file(source: Source, suffix: str) -> tuple[str, str]:
     """The name and text of the source's file with this ending."""
     return next((name, text) for name, text in source.files if name.endswith(suffix))
-
-
-@cache
-def model_digest() -> str:
-    """A digest of the functional model's headers: a binary built against others is another binary."""
-    text = b"".join(p.read_bytes() for p in sorted(TWIN.rglob("*.h")))
-    return hashlib.sha256(text).hexdigest()[:15]
 
 
 def find_bisheng() -> Toolchain | None:

@@ -76,6 +76,7 @@ def _rows() -> tuple[Instruction, ...]:
                 name,
                 source="MATH",
                 confirmed=False,
+                apart=True,
                 meaning="scratch of 2 KiB + 16 B an element is assumed to be enough",
             )
         )
@@ -88,6 +89,7 @@ def _rows() -> tuple[Instruction, ...]:
                 name,
                 source="MATH",
                 confirmed=False,
+                apart=True,
                 meaning="scratch of 2 KiB + 16 B an element is assumed to be enough",
             )
         )
@@ -116,6 +118,7 @@ def _rows() -> tuple[Instruction, ...]:
     rows.append(
         Instruction("eq", "i32", "compare", "EQ", source="API", meaning="the only comparison of int32")
     )
+    rows.append(Instruction("axpy", "f32", "fused", "Axpy", source="API", meaning="rounded after product and sum"))
     for source, to, mode in (
         ("f16", "f32", "NONE"),
         ("bf16", "f32", "NONE"),

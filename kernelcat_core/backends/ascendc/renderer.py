@@ -14,6 +14,7 @@ from kernelcat_core.backends.ascendc.statements import FUNCTIONS, Statements, qu
 from kernelcat_core.codegen.cstyle import support_text
 from kernelcat_core.codegen.dma import lower
 from kernelcat_core.codegen.dma_ast import DmaProgram
+from kernelcat_core.codegen.dma_text import cell_count, cell_lines
 from kernelcat_core.codegen.source import Source
 from kernelcat_core.ir.expr import product
 from kernelcat_core.ir.tile import TileModule
@@ -123,19 +124,9 @@ def _process(p: DmaProgram, names: Names, body: list[str]) -> Iterator[str]:
         if b.role == "calc":
             kind = storage(b.dtype)
             yield f"        LocalTensor<{kind}> {names.of(b.name)} = {names.of(b.name + '_buffer')}.Get<{kind}>();"
-    yield f"        const int64_t cells = {names.text(product([a.size for a in p.grid]))};"
+    yield f"        const int64_t cells = {cell_count(p, names)};"
     yield "        for (int64_t cell = GetBlockIdx(); cell < cells; cell += GetBlockNum()) {"
-    if len(p.grid) > 1:
-        yield "            int64_t rest = cell;"
-    for k, axis in reversed(list(enumerate(p.grid))):
-        if len(p.grid) == 1:
-            yield f"            const int64_t {names.of(axis.name)} = cell;"
-        elif k == 0:
-            yield f"            const int64_t {names.of(axis.name)} = rest;"
-        else:
-            size = names.text(axis.size, 14)
-            yield f"            const int64_t {names.of(axis.name)} = rest % {size};"
-            yield f"            rest /= {size};"
+    yield from cell_lines(p, names, " " * 12)
     yield from body
     yield "        }"
     yield "    }"

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from kernelcat_core.codegen.cstyle import C_TYPES, Dialect, Speller, identifier
-from kernelcat_core.codegen.dma_ast import Buffer, DmaProgram, View
+from kernelcat_core.codegen.cstyle import C_TYPES, Dialect, identifier
+from kernelcat_core.codegen.dma_ast import DmaProgram, View
+from kernelcat_core.codegen.dma_text import ProgramNames
 from kernelcat_core.dtypes import DType
 from kernelcat_core.errors import KernelcatError
-from kernelcat_core.ir.expr import ZERO, Const, Expr, Load, Op, Size, Var, transform
+from kernelcat_core.ir.expr import ZERO, Load
 
 # bool tensors are bytes of 0 and 1 wherever they lie in memory.
 STORAGE: Mapping[str, str] = MappingProxyType(
@@ -143,48 +144,15 @@ DIALECT = Dialect(
 )
 
 
-class Names:
+class Names(ProgramNames):
     """Spells scalar expressions of one program: tiles are LocalTensors, tensors GlobalTensors, sizes members."""
 
     def __init__(self, program: DmaProgram) -> None:
-        self.buffers: dict[str, Buffer] = {b.name: b for b in program.buffers}
-        self.naturals = program.naturals
-        self.speller = Speller(DIALECT, self._leaf)
-
-    def of(self, name: str) -> str:
-        """The identifier for a buffer, tensor or variable."""
-        return identifier(name, DIALECT.reserved)
+        super().__init__(program, DIALECT)
 
     def tensor(self, name: str) -> str:
         """The GlobalTensor of a tensor."""
         return f"{identifier(name)}_gm"
-
-    def text(self, e: Expr, level: int = 0) -> str:
-        """`e` in C++; parenthesised when it binds weaker than `level` (see cstyle.Speller)."""
-        text = self.speller.text(transform(e, self._plain), level)
-        self.speller.used.update((name, None) for name in ("kc_infinity", "kc_nan") if name in text)
-        return text
-
-    def _plain(self, e: Expr) -> Expr | None:
-        """Division by a positive constant truncates as well as it floors where the dividend cannot be negative."""
-        if (
-            isinstance(e, Op)
-            and e.name == "floordiv"
-            and isinstance(e.args[1], Const)
-            and e.args[1].value > 0
-        ):
-            return Op("div", e.args, e.dtype) if self._natural(e.args[0]) else None
-        return None
-
-    def _natural(self, e: Expr) -> bool:
-        """Whether an i64 expression is known not to be negative."""
-        if isinstance(e, Const):
-            return e.value >= 0
-        if isinstance(e, Var):
-            return e.name in self.naturals
-        if isinstance(e, Op) and e.name in ("add", "mul", "div", "floordiv", "min", "max"):
-            return all(self._natural(a) for a in e.args)
-        return isinstance(e, Size)
 
     def typed(self, buffer: str, dtype: DType) -> str:
         """The LocalTensor of a buffer, read as `dtype`."""
@@ -197,12 +165,6 @@ class Names:
         base = self.typed(v.buffer, v.dtype)
         return base if v.offset == ZERO else f"{base}[{self.text(v.offset)}]"
 
-    def _leaf(self, e: Load | Var | Size) -> str:
-        if isinstance(e, Var | Size):
-            return self.of(e.name)
-        if not e.index:
-            return self.of(e.tensor)
-        at = self.text(e.index[0])
+    def element(self, e: Load) -> str:
         base = self.typed(e.tensor, e.dtype) if e.tensor in self.buffers else self.tensor(e.tensor)
-        value = f"{base}.GetValue({at})"
-        return f"({value} != 0)" if e.dtype.kind == "b" else value
+        return f"{base}.GetValue({self.text(e.index[0])})"

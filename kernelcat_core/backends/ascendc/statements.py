@@ -6,20 +6,8 @@ from collections.abc import Iterator
 
 from kernelcat_core.backends.ascendc.instructions import TABLE
 from kernelcat_core.backends.ascendc.spell import DIALECT, Names, storage
-from kernelcat_core.codegen.dma_ast import (
-    Assign,
-    Block,
-    Branch,
-    CopyIn,
-    CopyOut,
-    Declare,
-    Loop,
-    Put,
-    Queue,
-    Stmt,
-    Sync,
-    Vector,
-)
+from kernelcat_core.codegen.dma_ast import CopyIn, CopyOut, Put, Queue, StoreOne, Sync, Vector
+from kernelcat_core.codegen.dma_text import ProgramLines
 from kernelcat_core.errors import KernelcatError
 from kernelcat_core.ir.expr import ONE, ZERO, Const, Expr
 
@@ -40,72 +28,47 @@ _FIXED = {
 }
 
 
-class Statements:
-    """Lines for statements; which functions they need is noted in `copies` and by the names' speller."""
+class Statements(ProgramLines):
+    """Lines for statements; which functions they need is noted in `functions` and by the names' speller."""
+
+    names: Names
 
     def __init__(self, names: Names) -> None:
-        self.names = names
+        super().__init__(names)
         self.functions: dict[str, None] = {}
 
-    def lines(self, body: tuple[Stmt, ...], indent: str) -> Iterator[str]:
-        for s in body:
-            yield from self._lines(s, indent)
+    def put(self, s: Put, value: str) -> str:
+        return f"{self.names.typed(s.target.buffer, s.target.dtype)}.SetValue({self.names.text(s.target.offset)}, {value})"
 
-    def _lines(self, s: Stmt, indent: str) -> Iterator[str]:
+    def store_one(self, s: StoreOne, value: str) -> str:
+        raise KernelcatError("KC-R001", f"{s.tensor}: the scalar unit does not store to global memory")
+
+    def special(self, s: Queue | Sync | CopyIn | CopyOut | Vector) -> Iterator[str]:
         text = self.names.text
         match s:
-            case Declare():
-                kind = "const " if s.constant else ""
-                value = "" if s.value is None else f" = {text(s.value)}"
-                yield f"{indent}{kind}{DIALECT.type(s.dtype)} {self.names.of(s.name)}{value};"
-            case Assign():
-                yield f"{indent}{self.names.of(s.name)} = {text(s.value)};"
-            case Loop():
-                var = self.names.of(s.var)
-                step = f"++{var}" if s.step == ONE else f"{var} += {text(s.step)}"
-                yield f"{indent}for (int64_t {var} = {text(s.start)}; {var} < {text(s.stop, 11)}; {step}) {{"
-                yield from self.lines(s.body, indent + "    ")
-                yield indent + "}"
-            case Branch():
-                yield f"{indent}if ({text(s.condition)}) {{"
-                yield from self.lines(s.body, indent + "    ")
-                if s.otherwise:
-                    yield indent + "} else {"
-                    yield from self.lines(s.otherwise, indent + "    ")
-                yield indent + "}"
-            case Block():
-                yield indent + "{" + (f"  // {s.note}" if s.note else "")
-                yield from self.lines(s.body, indent + "    ")
-                yield indent + "}"
-            case Put():
-                value = text(s.value)
-                if s.target.dtype.kind == "b":
-                    value = f"static_cast<uint8_t>({value})"
-                to = self.names.typed(s.target.buffer, s.target.dtype)
-                yield f"{indent}{to}.SetValue({text(s.target.offset)}, {value});"
             case Queue():
-                yield indent + self._queue(s)
+                yield self._queue(s)
             case Sync():
-                yield indent + self._sync(s)
+                yield self._sync(s)
             case CopyIn():
                 self.functions["CopyRowsIn"] = None
                 yield (
-                    f"{indent}CopyRowsIn({self.names.view(s.target)}, {self._at(s.tensor, s.offset)}, {text(s.rows)}, "
+                    f"CopyRowsIn({self.names.view(s.target)}, {self._at(s.tensor, s.offset)}, {text(s.rows)}, "
                     f"{text(s.length)}, {text(s.stride)}, {s.pitch});"
                 )
             case CopyOut():
                 if s.rows != ONE:
                     self.functions["CopyRowsOut"] = None
                     yield (
-                        f"{indent}CopyRowsOut({self._at(s.tensor, s.offset)}, {self.names.view(s.source)}, "
+                        f"CopyRowsOut({self._at(s.tensor, s.offset)}, {self.names.view(s.source)}, "
                         f"{text(s.rows)}, {text(s.length)}, {text(s.stride)}, {s.pitch});"
                     )
                     return
                 self.functions["CopyRowOut"] = None
                 ends = f"{self._at(s.tensor, s.offset)}, {self.names.view(s.source)}"
-                yield f"{indent}CopyRowOut({ends}, {text(s.length)});"
+                yield f"CopyRowOut({ends}, {text(s.length)});"
             case Vector():
-                yield f"{indent}{self._vector(s)};"
+                yield f"{self._vector(s)};"
 
     def _at(self, tensor: str, offset: Expr) -> str:
         return f"{self.names.tensor(tensor)}[{self.names.text(offset)}]"

@@ -10,7 +10,8 @@
 #include <map>
 #include <mutex>
 #include <vector>
-#include "rules.h"
+#include "../../twin/races.h"
+#include "../../twin/rules.h"
 
 namespace AscendC {
 enum class TPosition { GM, A1, A2, B1, B2, C1, C2, CO1, CO2, VECIN, VECOUT, VECCALC };
@@ -49,9 +50,6 @@ struct Buffer {
     Clock ready = Clock(kPipes, 0), released = Clock(kPipes, 0);   // snapshots taken by EnQue and FreeTensor
 };
 
-/// One tensor (or workspace) of global memory, as the host bound it. Shared by all cores; only `write_log` is guarded.
-struct Region { uint8_t *base; uint64_t bytes; bool writable; };
-struct GmRange { int region; uint64_t lo, hi; int64_t block; int line; };
 struct Pending { int pipe; uint64_t seq; std::function<void()> land; };
 
 struct Core {

@@ -7,22 +7,6 @@
 namespace twin {
 inline std::string &last_error() { static std::string text; return text; }
 
-/// Throws when two blocks wrote the same bytes, or one read what another wrote: blocks have no order.
-inline void check_blocks(std::vector<GmRange> wrote, const std::vector<GmRange> &read) {
-    auto before = [](const GmRange &a, const GmRange &b) { return a.region != b.region ? a.region < b.region : a.lo < b.lo; };
-    std::sort(wrote.begin(), wrote.end(), before);
-    for (size_t i = 1; i < wrote.size(); ++i) {
-        const GmRange &a = wrote[i - 1], &b = wrote[i];
-        if (a.region == b.region && b.lo < a.hi && a.block != b.block) fail("block-race", b.line, "two blocks write the same bytes of one tensor");
-    }
-    for (const GmRange &r : read) {
-        auto it = std::lower_bound(wrote.begin(), wrote.end(), r, before);
-        if (it != wrote.begin()) --it;
-        for (; it != wrote.end() && it->region <= r.region && (it->region < r.region || it->lo < r.hi); ++it) {
-            if (it->region == r.region && it->hi > r.lo && it->block != r.block) fail("block-race", r.line, "one block reads what another writes in the same launch");
-        }
-    }
-}
 inline void finish_block(Core &c) {
     land_all();
     if (!c.leaked.empty()) fail("queue-state", 0, std::string("the kernel ended with a queue buffer that is ") + c.leaked.begin()->second.first + " (a FreeTensor is missing)");

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from kernelcat_core.backends import resolve
-from kernelcat_core.backends.ascendc.device import Device, find_bisheng, model_digest
+from kernelcat_core.backends.ascendc.device import TWIN, Device, find_bisheng
 from kernelcat_core.backends.ascendc.renderer import render
 from kernelcat_core.backends.device import Compiled
+from kernelcat_core.backends.twin_headers import model_digest
 from kernelcat_core.errors import Failure
 from kernelcat_core.runtime import toolchain
 from kernelcat_core.schedule.lower import lower
@@ -99,5 +100,5 @@ def test_any_module_name_builds(name: str) -> None:
 
 
 def test_the_model_has_a_digest_for_the_cache() -> None:
-    assert len(model_digest()) == 15
-    int(model_digest(), 16)
+    assert len(model_digest(TWIN)) == 15
+    int(model_digest(TWIN), 16)

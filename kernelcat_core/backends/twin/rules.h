@@ -23,7 +23,7 @@ template <class T> constexpr uint32_t dtype_bit() {
     if constexpr (std::is_same_v<T, half>) return kHalf;
     else if constexpr (std::is_same_v<T, float>) return kFloat;
     else if constexpr (std::is_same_v<T, bfloat16_t>) return kBf16;
-    else if constexpr (std::is_same_v<T, int8_t>) return kI8;
+    else if constexpr (std::is_same_v<T, int8_t> || std::is_same_v<T, char>) return kI8;
     else if constexpr (std::is_same_v<T, uint8_t>) return kU8;
     else if constexpr (std::is_same_v<T, int16_t>) return kI16;
     else if constexpr (std::is_same_v<T, uint16_t>) return kU16;
