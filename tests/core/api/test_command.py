@@ -9,6 +9,10 @@ from pathlib import Path
 import pytest
 
 from kernelcat_core.__main__ import main
+from kernelcat_core.errors import KernelcatError
+from kernelcat_core.importers import onnx_definition
+from kernelcat_core.importers.onnx_nodes import Node
+from kernelcat_core.ir.graph import Graph
 
 MATMUL = "C[i,j] += A[i,k]*B[k,j]"
 
@@ -210,8 +214,14 @@ def test_functions_and_operators_are_listed(capsys: pytest.CaptureFixture[str]) 
     assert status == 2 and "KC-F004" in err
 
 
-def test_what_onnx_cannot_say_stops_no_target(capsys: pytest.CaptureFixture[str]) -> None:
-    formula = "X: i4[N]\nY[n] = f32(X[n])*2.0"
+def test_what_onnx_cannot_say_stops_no_target(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(graph: Graph) -> list[Node]:
+        raise KernelcatError("KC-R001", "standard ONNX nodes cannot say it")
+
+    monkeypatch.setattr(onnx_definition, "graph_nodes", refused)
+    formula = "X: i64[N]\nY[n] = f32(X[n])*2.0"
     status, out, _ = run(capsys, "show", formula, "--json")
     shown = json.loads(out)
     assert status == 0 and shown["ok"] and shown["onnx"].startswith("# ") and "int64_t" in shown["targets"][0]["source"]
