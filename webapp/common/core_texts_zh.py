@@ -11,6 +11,8 @@ HOSTS = {
     "executed, measured: a host with an Ascend 910B and CANN": "要执行与实测，需要装有昇腾 910B 与 CANN 的主机",
     "an AMD GPU with ROCm, to execute and measure": "要执行与实测，需要 AMD GPU 与 ROCm",
     "compiled: install ROCm, or clang 16 or newer with its AMDGPU target (Debian: apt install clang-19)": "要编译，请安装 ROCm，或带 AMDGPU 目标的 clang 16 及以上版本（Debian：apt install clang-19）",
+    "BANG C functional model": "BANG C 功能模型",
+    "executed, measured: a host with an MLU370 or MLU590 and Neuware": "要执行与实测，需要装有 MLU370 或 MLU590 与 Neuware 的主机",
     "compiled: install Cambricon Neuware and set NEUWARE_HOME (its cncc compiles BANG C)": "要编译，请安装寒武纪 Neuware 并设置 NEUWARE_HOME（其 cncc 编译 BANG C）",
     "compiled, executed: `pip install kernelcat[opencl]` (PoCL, which runs OpenCL on the CPU; it also needs a linker: install binutils)": "要编译与执行，请 `pip install kernelcat[opencl]`（PoCL 在 CPU 上运行 OpenCL；还需要链接器：请安装 binutils）",
     "executed and measured on a GPU: a host with one and its OpenCL driver": "要在 GPU 上执行与实测，需要装有 GPU 及其 OpenCL 驱动的主机",
