@@ -4,10 +4,13 @@ queues, maps become whole-tile instructions, and what has no instruction is done
 
 from __future__ import annotations
 
-from kernelcat_core.codegen.dma_ast import Block, Branch, Declare, DmaProgram, Loop, Memory, Queue, Stmt
+from dataclasses import replace
+
+from kernelcat_core.codegen.dma_ast import Block, Branch, Declare, DmaProgram, Loop, Memory, NextCell, Queue, Stmt
 from kernelcat_core.codegen.dma_compute import lower_map, lower_mma, lower_reduce, lower_scalar_map
 from kernelcat_core.codegen.dma_context import Context
 from kernelcat_core.codegen.dma_copy import lower_copy, lower_store
+from kernelcat_core.codegen.dma_pipeline import Pipelined, next_name, pipelined
 from kernelcat_core.codegen.dma_sync import insert_syncs
 from kernelcat_core.codegen.dma_table import Table
 from kernelcat_core.dtypes import I64
@@ -72,7 +75,13 @@ def _run(ctx: Context, sizes: tuple[str, ...]) -> DmaProgram:
     scalars = tuple(Declare(t.name, t.dtype, None, False) for t in ctx.program.tiles if not t.shape)
     body = (*scalars, *_block(ctx, ctx.program.body))
     buffers = (*ctx.buffers.values(), *ctx.temps.buffers(ctx.memory))
-    body = insert_syncs(body, buffers, ctx.memory.order)
+    staged = Pipelined(body, (), (), (), frozenset())
+    if not ctx.memory.order.queues:
+        if ctx.slots > 1:
+            outs = frozenset(b.name for b in buffers if b.role == "out")
+            staged = pipelined(body, tuple(a.name for a in ctx.program.grid), ctx.memory.order, outs)
+        buffers = tuple(replace(b, role="calc", queue="", slots=1 + (b.name in staged.turned)) for b in buffers)
+    body = insert_syncs(staged.body, buffers, ctx.memory.order)
     queues = {b.queue: 0 for b in buffers if b.queue}
     total = 0
     for b in buffers:
@@ -92,12 +101,15 @@ def _run(ctx: Context, sizes: tuple[str, ...]) -> DmaProgram:
         ctx.program.kernel_class,
         total + sum(queues.values()),
         _naturals(ctx, body),
+        staged.first,
+        staged.state,
+        staged.last,
     )
 
 
 def _naturals(ctx: Context, body: tuple[Stmt, ...]) -> frozenset[str]:
     """Grid and loop variables, and extents: statements over them are guarded against empty ones."""
-    found = {a.name for a in ctx.program.grid}
+    found = {name for a in ctx.program.grid for name in (a.name, next_name(a.name))}
     for s in statements(ctx.program.body):
         if isinstance(s, Copy | Map | Reduce | Store):
             found |= {lane.extent.name for lane in s.lanes if isinstance(lane.extent, Var)}
@@ -108,7 +120,7 @@ def _naturals(ctx: Context, body: tuple[Stmt, ...]) -> frozenset[str]:
             found.add(s_.var)
         if isinstance(s_, Declare) and s_.name.startswith(("n__", "m__")):
             found.add(s_.name)
-        if isinstance(s_, Loop | Branch | Block):
+        if isinstance(s_, Loop | Branch | Block | NextCell):
             stack += s_.body
     return frozenset(found)
 
@@ -147,7 +159,7 @@ def _statement(ctx: Context, s: TileStmt) -> list[Stmt]:
         case For():
             ctx.ranges[s.var] = s.extent
             before, extent = ctx.uniform(s.extent)
-            return [*before, Loop(s.var, ZERO, extent, ONE, _block(ctx, s.body))]
+            return [*before, Loop(s.var, ZERO, extent, ONE, _block(ctx, s.body), ahead=s.stages > 1)]
         case If():
             before, condition = ctx.uniform(s.condition)
             return [*before, Branch(condition, _block(ctx, s.body))]

@@ -96,7 +96,8 @@ class Assign:
 
 @dataclass(frozen=True)
 class Loop:
-    """`var` = start, start + step, .. below `stop`. Iterations of an `independent` loop write different elements."""
+    """`var` = start, start + step, .. below `stop`. Iterations of an `independent` loop write different elements; those of
+    one that goes `ahead` want their copies issued one iteration early."""
 
     var: str
     start: Expr
@@ -104,6 +105,7 @@ class Loop:
     step: Expr
     body: tuple[Stmt, ...]
     independent: bool = False
+    ahead: bool = False
 
 
 @dataclass(frozen=True)
@@ -190,6 +192,25 @@ class Sync:
 
 
 @dataclass(frozen=True)
+class Turn:
+    """The two slots of a buffer change places: what was `other_slot(buffer)` is `buffer` now."""
+
+    buffer: str
+
+
+def other_slot(buffer: str) -> str:
+    """The name of a buffer's slot that the current step does not use."""
+    return f"{buffer}__other"
+
+
+@dataclass(frozen=True)
+class NextCell:
+    """`body` for the cell that this core takes next, where there is one; its grid variables have names of their own."""
+
+    body: tuple[Stmt, ...]
+
+
+@dataclass(frozen=True)
 class Block:
     """Statements with their own scope; `note` becomes a comment."""
 
@@ -197,13 +218,14 @@ class Block:
     note: str = ""
 
 
-Stmt = Declare | Assign | Loop | Branch | Vector | Put | StoreOne | CopyIn | CopyOut | Queue | Sync | Block
+Stmt = Declare | Assign | Loop | Branch | Vector | Put | StoreOne | CopyIn | CopyOut | Queue | Sync | Turn | NextCell | Block
 
 
 @dataclass(frozen=True)
 class DmaProgram:
     """One launch. `body` runs for each cell; cell variables are the grid axes' names. `naturals` are the variables that
-    are never negative where they are used; `near_bytes` is the on-chip memory that the buffers take."""
+    are never negative where they are used; `near_bytes` is the on-chip memory that the buffers take. `first` runs once before
+    the loop over cells, for the first cell as for a next one; `state` and `last` stand before and after that loop."""
 
     name: str
     reads: tuple[Tensor, ...]
@@ -215,3 +237,6 @@ class DmaProgram:
     kernel_class: str = "fallback"
     near_bytes: int = 0
     naturals: frozenset[str] = frozenset()
+    first: tuple[Stmt, ...] = ()
+    state: tuple[Stmt, ...] = ()
+    last: tuple[Stmt, ...] = ()

@@ -8,7 +8,7 @@ order for the pipes that they connect. Loops are analysed until their entry fact
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kernelcat_core.codegen.dma_ast import (
     Assign,
@@ -19,6 +19,7 @@ from kernelcat_core.codegen.dma_ast import (
     CopyOut,
     Declare,
     Loop,
+    NextCell,
     Order,
     Pipe,
     Put,
@@ -26,7 +27,9 @@ from kernelcat_core.codegen.dma_ast import (
     Stmt,
     StoreOne,
     Sync,
+    Turn,
     Vector,
+    other_slot,
 )
 from kernelcat_core.ir.expr import Expr, Load, walk
 
@@ -57,7 +60,9 @@ class _Context:
 
 def insert_syncs(body: tuple[Stmt, ...], buffers: tuple[Buffer, ...], order: Order = Order()) -> tuple[Stmt, ...]:
     """`body`, which runs again and again for the cells of one core, with the Syncs it needs."""
-    c = _Context({b.name: b.queue or b.name for b in buffers}, {b.name: b.role for b in buffers}, order)
+    keys = {b.name: b.queue or b.name for b in buffers}
+    keys |= {other_slot(b.name): other_slot(b.name) for b in buffers if b.slots > 1 and not b.queue}
+    c = _Context(keys, {b.name: b.role for b in buffers}, order)
     entry: Facts = frozenset()
     while True:
         out, leave = _run(body, entry, c)
@@ -86,6 +91,14 @@ def _run(body: tuple[Stmt, ...], facts: Facts, c: _Context) -> tuple[tuple[Stmt,
             case Block():
                 inner, facts = _run(s.body, facts, c)
                 s = Block(inner, s.note)
+            case NextCell():
+                inner, after = _run(s.body, facts, c)
+                s, facts = NextCell(inner), facts | after
+            case Sync():
+                facts = _apply(facts, [(s.before, s.after)])
+            case Turn():
+                swapped = {s.buffer: other_slot(s.buffer), other_slot(s.buffer): s.buffer}
+                facts = frozenset((swapped.get(f[0], f[0]), *f[1:]) for f in facts)
             case Queue() if c.order.queues:
                 facts = _queue(facts, s, c.keys[s.buffer], c.roles[s.buffer], c.order)
         out.append(s)
@@ -107,7 +120,7 @@ def _analysed(s: Loop, facts: Facts, c: _Context) -> tuple[list[Stmt], Facts]:
     hoisted = wanted - _syncs(inner)
     entry = _apply(facts, hoisted)
     inner, leave = _fixed(s, entry, c)
-    loop = Loop(s.var, s.start, s.stop, s.step, inner, s.independent)
+    loop = replace(s, body=inner)
     return [*(Sync(*pair) for pair in sorted(hoisted)), loop], entry | leave
 
 
@@ -126,7 +139,7 @@ def _syncs(body: tuple[Stmt, ...]) -> frozenset[tuple[Pipe, Pipe]]:
     for s in body:
         if isinstance(s, Sync):
             found.add((s.before, s.after))
-        elif isinstance(s, Loop | Block):
+        elif isinstance(s, Loop | Block | NextCell):
             found |= _syncs(s.body)
         elif isinstance(s, Branch):
             found |= _syncs(s.body) | _syncs(s.otherwise)

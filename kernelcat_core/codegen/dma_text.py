@@ -6,7 +6,7 @@ A renderer derives from both classes and spells what is left: buffers, copies, q
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from kernelcat_core.codegen.cstyle import Dialect, Speller, identifier
 from kernelcat_core.codegen.dma_ast import (
@@ -19,11 +19,13 @@ from kernelcat_core.codegen.dma_ast import (
     Declare,
     DmaProgram,
     Loop,
+    NextCell,
     Put,
     Queue,
     Stmt,
     StoreOne,
     Sync,
+    Turn,
     Vector,
 )
 from kernelcat_core.ir.expr import ONE, Const, Expr, Load, Op, Size, Var, product, transform
@@ -134,21 +136,24 @@ class ProgramLines(ABC):
     def store_one(self, s: StoreOne, value: str) -> str: ...
 
     @abstractmethod
-    def special(self, s: Queue | Sync | CopyIn | CopyOut | Vector) -> Iterator[str]: ...
+    def special(self, s: Queue | Sync | Turn | NextCell | CopyIn | CopyOut | Vector) -> Iterator[str]: ...
 
 
-def cell_lines(p: DmaProgram, names: ProgramNames, indent: str) -> Iterator[str]:
-    """The grid's variables from `cell`, the number of a cell in row-major order."""
+def cell_lines(
+    p: DmaProgram, names: ProgramNames, indent: str, cell: str = "cell", name: Callable[[str], str] = str
+) -> Iterator[str]:
+    """The grid's variables (as `name` calls them) from `cell`, the number of a cell in row-major order."""
     if len(p.grid) > 1:
-        yield f"{indent}int64_t rest = cell;"
+        yield f"{indent}int64_t rest = {cell};"
     for k, axis in reversed(list(enumerate(p.grid))):
+        variable = names.of(name(axis.name))
         if len(p.grid) == 1:
-            yield f"{indent}const int64_t {names.of(axis.name)} = cell;"
+            yield f"{indent}const int64_t {variable} = {cell};"
         elif k == 0:
-            yield f"{indent}const int64_t {names.of(axis.name)} = rest;"
+            yield f"{indent}const int64_t {variable} = rest;"
         else:
             size = names.text(axis.size, 14)
-            yield f"{indent}const int64_t {names.of(axis.name)} = rest % {size};"
+            yield f"{indent}const int64_t {variable} = rest % {size};"
             yield f"{indent}rest /= {size};"
 
 

@@ -33,7 +33,7 @@ def test_on_this_processor(formula: str, seed: int) -> None:
     assert report.ok, (config, report.message)
 
 
-@pytest.mark.parametrize("target", ["cuda:sm_80", "hip:gfx942", "ascend:910b"])
+@pytest.mark.parametrize("target", ["cuda:sm_80", "hip:gfx942", "ascend:910b", "cambricon:mlu370"])
 @pytest.mark.parametrize("formula", FORMULAS[:3])
 def test_on_the_models(formula: str, target: str) -> None:
     a = hops.analyse(formula)

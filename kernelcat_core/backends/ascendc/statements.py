@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from kernelcat_core.backends.ascendc.instructions import TABLE
 from kernelcat_core.backends.ascendc.spell import DIALECT, Names, storage
-from kernelcat_core.codegen.dma_ast import CopyIn, CopyOut, Put, Queue, StoreOne, Sync, Vector
+from kernelcat_core.codegen.dma_ast import CopyIn, CopyOut, NextCell, Put, Queue, StoreOne, Sync, Turn, Vector
 from kernelcat_core.codegen.dma_text import ProgramLines
 from kernelcat_core.errors import KernelcatError
 from kernelcat_core.ir.expr import ONE, ZERO, Const, Expr
@@ -43,7 +43,7 @@ class Statements(ProgramLines):
     def store_one(self, s: StoreOne, value: str) -> str:
         raise KernelcatError("KC-R001", f"{s.tensor}: the scalar unit does not store to global memory")
 
-    def special(self, s: Queue | Sync | CopyIn | CopyOut | Vector) -> Iterator[str]:
+    def special(self, s: Queue | Sync | Turn | NextCell | CopyIn | CopyOut | Vector) -> Iterator[str]:
         text = self.names.text
         match s:
             case Queue():

@@ -30,6 +30,13 @@ __mlu_func__ void CopyRowsOut(T *to, const T *from, int64_t rows, int64_t length
         }
     }
 }""",
+    # The slots of a buffer change places.
+    "Turn": """template <typename T>
+__mlu_func__ void Turn(T *&now, T *&other) {
+    T *const held = now;
+    now = other;
+    other = held;
+}""",
     "Load64": """__mlu_func__ uint64_t Load64(uint32_t low, uint32_t high) { return (uint64_t)high << 32 | low; }""",
 }
 

@@ -12,7 +12,7 @@ from kernelcat_core.backends.bangc.spell import DIALECT, Names, storage
 from kernelcat_core.backends.bangc.statements import Statements
 from kernelcat_core.codegen.cstyle import support_text
 from kernelcat_core.codegen.dma import lower
-from kernelcat_core.codegen.dma_ast import Buffer, DmaProgram
+from kernelcat_core.codegen.dma_ast import Buffer, DmaProgram, other_slot
 from kernelcat_core.codegen.dma_text import cell_count, cell_lines
 from kernelcat_core.codegen.source import Source
 from kernelcat_core.ir.tile import TileModule
@@ -67,8 +67,10 @@ def _launch(p: DmaProgram, arch: Architecture) -> str:
 def _program(p: DmaProgram, entry: str, arch: Architecture) -> tuple[list[str], Statements]:
     """The kernel of one program."""
     names = Names(p)
-    statements = Statements(names, table(arch.number))
+    statements = Statements(p, names, table(arch.number))
     body = list(statements.lines(p.body, " " * 8))
+    around = [list(statements.lines(part, " " * 4)) for part in (p.state, p.last)]
+    first = [f"        {line}" for line in statements.next_cell(p.first)] if p.first else []
     parameters = [
         *(f"const {storage(t.dtype)} *{names.tensor(t.name)}" for t in p.reads),
         *(f"{storage(t.dtype)} *{names.tensor(t.name)}" for t in p.writes),
@@ -80,15 +82,24 @@ def _program(p: DmaProgram, entry: str, arch: Architecture) -> tuple[list[str], 
         *_arrays(p.buffers, names),
         "    if (__is_mpu()) return;",
         f"    const int64_t cells = {cell_count(p, names)};",
+        *around[0],
+        *(["    {", "        const int64_t next = taskId;", *first, "    }"] if first else []),
         "    for (int64_t cell = taskId; cell < cells; cell += taskDim) {",
         *cell_lines(p, names, " " * 8),
         *body,
         "    }",
+        *around[1],
         "}",
     ], statements
 
 
 def _arrays(buffers: tuple[Buffer, ...], names: Names) -> Iterator[str]:
-    """NRAM: what shares a queue shares an array."""
+    """NRAM; a buffer of two slots is two pointers, which take turns."""
     for b in buffers:
-        yield f"    __nram__ {storage(b.dtype)} {names.of(b.name)}[{max(1, b.elements)}];"
+        kind, name, count = storage(b.dtype), names.of(b.name), max(1, b.elements)
+        if b.slots == 1:
+            yield f"    __nram__ {kind} {name}[{count}];"
+            continue
+        slots = names.of(f"{b.name}__slots")
+        yield f"    __nram__ {kind} {slots}[{2 * count}];"
+        yield f"    {kind} *{name} = {slots}, *{names.of(other_slot(b.name))} = {slots} + {count};"

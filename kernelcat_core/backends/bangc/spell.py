@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from kernelcat_core.codegen.cstyle import C_TYPES, Dialect, identifier
-from kernelcat_core.codegen.dma_ast import DmaProgram, View
+from kernelcat_core.codegen.dma_ast import DmaProgram, View, other_slot
 from kernelcat_core.codegen.dma_text import ProgramNames
 from kernelcat_core.dtypes import DType
 from kernelcat_core.errors import KernelcatError
@@ -42,7 +42,7 @@ def element_type(dtype: DType) -> str:
 _WORDS = frozenset(
     [
         "CopyRowsIn", "CopyRowsOut", "Div", "Exp", "Load64", "Log", "Log10", "Max", "Min", "ReduceMax", "ReduceMin",
-        "ReduceSum", "Store64", "bfloat16_t", "cell", "cells", "clusterDim", "clusterId", "coreDim", "coreId", "cores",
+        "ReduceSum", "Turn", "next", "bfloat16_t", "cell", "cells", "clusterDim", "clusterId", "coreDim", "coreId", "cores",
         "clusters", "device", "dim", "half", "queue", "rest", "taskDim", "taskDimX", "taskDimY", "taskDimZ", "taskId",
         "taskIdX", "taskIdY", "taskIdZ", "GDRAM2NRAM", "NRAM2GDRAM", "cnrtDim3_t",
     ]
@@ -122,6 +122,7 @@ class Names(ProgramNames):
 
     def __init__(self, program: DmaProgram) -> None:
         super().__init__(program, DIALECT)
+        self.buffers |= {other_slot(b.name): b for b in program.buffers if b.slots > 1}
         self.wide: dict[str, None] = {}
 
     def tensor(self, name: str) -> str:

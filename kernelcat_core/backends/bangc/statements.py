@@ -5,9 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kernelcat_core.backends.bangc.spell import Names, element_type, storage
-from kernelcat_core.codegen.dma_ast import CopyIn, CopyOut, Put, Queue, StoreOne, Sync, Vector, View
+from kernelcat_core.codegen.dma_ast import (
+    CopyIn,
+    CopyOut,
+    DmaProgram,
+    NextCell,
+    Put,
+    Queue,
+    Stmt,
+    StoreOne,
+    Sync,
+    Turn,
+    Vector,
+    View,
+    other_slot,
+)
+from kernelcat_core.codegen.dma_pipeline import next_name
 from kernelcat_core.codegen.dma_table import Instruction, Table
-from kernelcat_core.codegen.dma_text import ProgramLines
+from kernelcat_core.codegen.dma_text import ProgramLines, cell_lines
 from kernelcat_core.errors import KernelcatError
 from kernelcat_core.ir.expr import ONE, ZERO, Expr
 
@@ -19,9 +34,9 @@ class Statements(ProgramLines):
 
     names: Names
 
-    def __init__(self, names: Names, table: Table) -> None:
+    def __init__(self, program: DmaProgram, names: Names, table: Table) -> None:
         super().__init__(names)
-        self.table = table
+        self.program, self.table = program, table
         self.functions: dict[str, None] = {}
 
     def put(self, s: Put, value: str) -> str:
@@ -47,11 +62,19 @@ class Statements(ProgramLines):
             f"__store_{space}({words} + 1, (uint32_t)(bits >> 32)); }}"
         )
 
-    def special(self, s: Queue | Sync | CopyIn | CopyOut | Vector) -> Iterator[str]:
+    def special(self, s: Queue | Sync | Turn | NextCell | CopyIn | CopyOut | Vector) -> Iterator[str]:
         text = self.names.text
         match s:
             case Sync():
                 yield _SYNCS[s.before]
+            case Turn():
+                self.functions["Turn"] = None
+                yield f"Turn({self.names.of(s.buffer)}, {self.names.of(other_slot(s.buffer))});"
+            case NextCell():
+                yield "{"
+                yield "    const int64_t next = cell + taskDim;"
+                yield from (f"    {line}" for line in self.next_cell(s.body))
+                yield "}"
             case CopyIn() if s.rows == ONE:
                 size = self._bytes(s.length, s.target.dtype.itemsize)
                 yield f"__memcpy_async({self._near(s.target)}, {self._far(s.tensor, s.offset)}, {size}, GDRAM2NRAM);"
@@ -68,6 +91,13 @@ class Statements(ProgramLines):
                 yield f"CopyRowsOut({ends}, {text(s.rows)}, {text(s.length)}, {text(s.stride)}, {s.pitch});"
             case Vector():
                 yield f"{self._vector(s)};"
+
+    def next_cell(self, body: tuple[Stmt, ...]) -> Iterator[str]:
+        """`body` for cell `next` where there is one."""
+        yield "if (next < cells) {"
+        yield from cell_lines(self.program, self.names, "    ", "next", next_name)
+        yield from self.lines(body, "    ")
+        yield "}"
 
     def _near(self, v: View) -> str:
         offset = "0" if v.offset == ZERO else self.names.text(v.offset, 13)

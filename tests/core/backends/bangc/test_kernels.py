@@ -106,3 +106,16 @@ def test_conversions_match() -> None:
     model = EmulatedModule.rendered(MLU370, graph, name="casts")
     inputs = {t.name: values(F32, 300, k) for k, t in enumerate(graph.inputs)}
     assert wrong(model, graph, inputs, {"N": 300}) == []
+
+
+@pytest.mark.parametrize("dtype", [F32, F16], ids=str)
+def test_three_stages_over_many_cells(dtype: DType) -> None:
+    """Cells of one task in a row: copies of the next, vectors of this, stores of the last; the end is not a whole cell."""
+    graph = elementwise({"relu": None, "add": None}, dtype)
+    model = EmulatedModule.rendered(MLU370, graph, name="stages")
+    for n in (2047, 16 * 2048 * 3 + 5):
+        inputs = {t.name: values(dtype, n, k) for k, t in enumerate(graph.inputs)}
+        assert wrong(model, graph, inputs, {"N": n}) == [], n
+    text = model.source.text
+    late, ahead = text.index("__other, o"), text.index("const int64_t next = cell + taskDim")
+    assert text.index("for (int64_t cell") < text.index("__sync_io();") < late < ahead  # wait, store, copy, then vectors
