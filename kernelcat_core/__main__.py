@@ -123,6 +123,11 @@ def _conformance(a: argparse.Namespace) -> Answer:
 
         report = corpus.run(a.target or _DEFAULT_TARGETS[:1], a.only, terminal.progress(a.json))
         return report, "\n".join(corpus.lines(report)), 1 if report["failed"] else 0
+    if a.name == "exploits":
+        from kernelcat_core.conformance import exploits_suite
+
+        report = exploits_suite.run(a.only, terminal.progress(a.json))
+        return report, "\n".join(exploits_suite.lines(report)), 1 if report["failed"] else 0
     from kernelcat_core import api
 
     report = api.conformance(a.name, on_progress=terminal.progress(a.json))
@@ -196,7 +201,7 @@ def parser() -> argparse.ArgumentParser:
     bench.add_argument("name", choices=("cpu",))
     bench.add_argument("--only", default="", metavar="TEXT", help="rows whose name holds TEXT")
     conformance = add("conformance", _conformance, "run a conformance suite", common)
-    conformance.add_argument("name", choices=("gallery", "corpus", "onnx", "torch", "models", "torch-models"))
+    conformance.add_argument("name", choices=("gallery", "corpus", "onnx", "torch", "models", "torch-models", "exploits"))
     conformance.add_argument("--target", action="append", metavar="TARGET", help="for corpus; c if left out")
     conformance.add_argument("--only", default="", metavar="TEXT", help="cases whose name holds TEXT")
     coverage = add("coverage", _coverage, "what is imported of a source, and how", common)

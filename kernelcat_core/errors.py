@@ -63,6 +63,7 @@ CODES: dict[str, str] = {
     "KC-M005": "a kernel or compiler wrote too much output",
     "KC-M006": "a run was cancelled",
     "KC-M007": "times of a functional model are not device times",
+    "KC-M008": "a kernel's process ran while it should be stopped",
     "KC-N001": "a kernel's output differs from the oracle",
     "KC-N002": "the formula itself is unstable on this input",
     "KC-R001": "the target cannot express this",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,21 @@ from kernelcat_core.pipeline import hops
 from kernelcat_core.pipeline.cases import Case
 from kernelcat_core.pipeline.evidence import Evidence
 from kernelcat_core.pipeline.measuring import measure
+from kernelcat_core.runtime.measure import Measurement
 from kernelcat_core.schedule.knobs import Config
 
 Progress = Callable[[str], None]
+Timer = Callable[[hops.Analysis, hops.Rendering, Path, int], "Timed | Failure"]
+"""Times a compiled rendering that passed so many cases."""
+
+
+@dataclass(frozen=True)
+class Timed:
+    """A time, the generated kernel's time where that was taken as well, and what was audited before it counted."""
+
+    measurement: Measurement
+    baseline: Measurement | None = None
+    audited: str = ""
 
 
 @dataclass
@@ -37,6 +50,7 @@ class TargetReport:
     source_digest: str = ""
     failure: Failure | None = None
     emulated: bool = False
+    timed: Timed | None = None
 
     @property
     def verdict(self) -> str:
@@ -73,8 +87,14 @@ def check_target(a: hops.Analysis, target: str, cases: Iterable[Case], config: C
     return check_rendering(a, r, cases, on_progress)
 
 
-def check_rendering(a: hops.Analysis, r: hops.Rendering, cases: Iterable[Case], on_progress: Progress | None = None
-                    ) -> TargetReport:
+def generated(a: hops.Analysis, r: hops.Rendering, library: Path, cases: int) -> Timed | Failure:
+    """How a text of our own is timed: by its own process."""
+    measured = measure(a, r, library)
+    return measured if isinstance(measured, Failure) else Timed(measured)
+
+
+def check_rendering(a: hops.Analysis, r: hops.Rendering, cases: Iterable[Case], on_progress: Progress | None = None,
+                    timer: Timer = generated, timeout_s: float = 30.0) -> TargetReport:
     """The same for a text that is there already, generated or written by hand."""
     say = on_progress or (lambda line: None)
     report = TargetReport(r.target.name, source_digest=r.source.digest)
@@ -94,27 +114,29 @@ def check_rendering(a: hops.Analysis, r: hops.Rendering, cases: Iterable[Case], 
             report.message = f"not run: {library.message}"
             return report
         return report.fail(library)
-    count = _run_cases(report, r, device, library.path("shared"), cases, say)
+    count = _run_cases(report, r, device, library.path("shared"), cases, say, timeout_s)
     if not report.ok:
         return report
     _fact(report, r, shown(device.runs_as, r.target), library.toolchain.label, f"{count} cases", about)
     if "measured" in about.facts:
         say(f"{r.target.name}: measuring")
-        measured = measure(a, r, library.path("shared"))
-        if isinstance(measured, Failure):
-            return report.fail(measured)
-        _fact(report, r, "measured", library.toolchain.label, f"{measured.median_s * 1e3:.4g} ms", about, a)
+        outcome = timer(a, r, library.path("shared"), count)
+        if isinstance(outcome, Failure):
+            return report.fail(outcome)
+        report.timed = outcome
+        _fact(report, r, "measured", library.toolchain.label, f"{outcome.measurement.median_s * 1e3:.4g} ms", about, a)
     return report
 
 
-def _run_cases(report: TargetReport, r: hops.Rendering, device: Device, library: Any, cases: Iterable[Case], say: Progress
-               ) -> int:
+def _run_cases(report: TargetReport, r: hops.Rendering, device: Device, library: Any, cases: Iterable[Case], say: Progress,
+               timeout_s: float) -> int:
     count = 0
     verdicts = []
     for case in cases:
         say(f"{r.target.name}: {case.name}")
         for environment in device.environments():
-            outputs = hops.run(r, library, case.oracle.inputs, case.sizes, environment=environment)
+            outputs = hops.run(r, library, case.oracle.inputs, case.sizes, environment=environment,
+                               timeout_s=timeout_s)
             if isinstance(outputs, Failure):
                 report.fail(device.explain(outputs, library))
                 report.message += f" ({case.name})"

@@ -52,7 +52,7 @@ def measure(a: hops.Analysis, r: hops.Rendering, library: Path, *, rounds: int =
     sizes = require_workload(a)
     inputs = make_inputs(a.graph, sizes, seed)
     job = replace(hops.job(r, library, inputs, sizes), repeats=samples, budget_s=budget_s)
-    measured = measure_job(job, rounds, seed, _believable(a.graph, sizes))
+    measured = measure_job(job, rounds, seed, believable(a.graph, sizes))
     if isinstance(measured, Failure):
         return measured
     measurement, outcome = measured
@@ -64,7 +64,7 @@ def measure(a: hops.Analysis, r: hops.Rendering, library: Path, *, rounds: int =
     return measurement
 
 
-def _believable(graph: Graph, sizes: Mapping[str, int]) -> Work:
+def believable(graph: Graph, sizes: Mapping[str, int]) -> Work:
     """What counts against a time: bytes only (operations as written can be saved by algebra), and at the speed of the
     cache level that holds the inputs or the outputs alone (inputs stay cached while outputs pass by them)."""
     total = work(graph, sizes).nbytes

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
 
 from kernelcat_core.backends import resolve
 from kernelcat_core.codegen.native import Native, arguments, launch
 from kernelcat_core.codegen.source import Source
-from kernelcat_core.errors import KernelcatError
+from kernelcat_core.errors import Failure, KernelcatError
 from kernelcat_core.ir.tile import TileModule
-from kernelcat_core.pipeline import hops
+from kernelcat_core.pipeline import entering, hops
 from kernelcat_core.pipeline.cases import cases
-from kernelcat_core.pipeline.checking import TargetReport, check_rendering
+from kernelcat_core.pipeline.checking import TargetReport, Timed, check_rendering
+from kernelcat_core.runtime import client
 from kernelcat_core.schedule.knobs import Config
 
 
@@ -45,6 +49,21 @@ def rendering(native: Native, a: hops.Analysis, target_name: str, spec: Mapping[
 
 
 def check(native: Native, a: hops.Analysis, target_name: str, spec: Mapping[str, object] | None, seeds: int = 3,
-          on_progress: Callable[[str], None] | None = None) -> TargetReport:
-    """Compile, run on every case and compare with the formula of `a`."""
-    return check_rendering(a, rendering(native, a, target_name, spec), cases(a, seeds), on_progress)
+          on_progress: Callable[[str], None] | None = None, *, secret: int | None = None,
+          timed_at: Mapping[str, int] | None = None, timeout_s: float = 30.0) -> TargetReport:
+    """Compile, run on every case and some secret ones, compare with the formula of `a`, and time from outside at the
+    workload of `a` or at the sizes `timed_at`."""
+    chosen = entering.fresh_secret() if secret is None else secret
+
+    def timer(a: hops.Analysis, r: hops.Rendering, library: Path, count: int) -> Timed | Failure:
+        timing = entering.measure(a, r, library, chosen, timeout_s)
+        if isinstance(timing, Failure):
+            return timing
+        return Timed(timing.measurement, timing.baseline, entering.audit(timing, count, client.layers()))
+
+    r = rendering(native, a, target_name, spec)
+    real = "measured" in hops.device_of(r).describe().facts  # nobody is ranked by a model, which is slow
+    every = chain(cases(a, seeds), entering.secret_cases(a, chosen) if real else ())
+    at = replace(a, workload=timed_at or a.workload)
+    return check_rendering(at, r, every, on_progress, timer,
+                           timeout_s)

@@ -25,16 +25,19 @@ from kernelcat_core.runtime import sandbox
 
 _REQUIRED = ("limits", "seccomp")
 _STEP_S = 0.05
+_MODULE = "kernelcat_core.runtime.zygote"
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What the zygote says about one run. `exit` is negative for a signal; `verdict` is "" unless we killed it."""
+    """What the zygote says about one run. `exit` is negative for a signal; `verdict` is "" unless we killed it; `report`
+    comes from the run itself; `sandbox` says which layer could not be applied, if any."""
 
     exit: int
     verdict: str
     output: str
     report: str
+    sandbox: str
     wall_s: float
     cpu_s: float
     peak_bytes: int
@@ -91,7 +94,7 @@ def _start() -> _Zygote:
     environment = {"PATH": os.defpath, "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1",
                    "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
     process = subprocess.Popen(
-        [sys.executable, "-m", "kernelcat_core.runtime.zygote", str(theirs.fileno())],
+        [sys.executable, "-m", _MODULE, str(theirs.fileno())],
         pass_fds=(theirs.fileno(),), env=environment, cwd="/", start_new_session=True,
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     theirs.close()
@@ -148,7 +151,7 @@ def run(request: dict[str, Any], fds: Sequence[int] = (), *,
         while True:
             if should_stop is not None and not select.select([reply], [], [], _STEP_S)[0]:
                 if should_stop():
-                    return Answer(-9, "cancelled", "", "", 0.0, 0.0, 0)
+                    return Answer(-9, "cancelled", "", "", "", 0.0, 0.0, 0)
                 continue
             piece = reply.read(1 << 16)
             if not piece:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
+import signal
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -58,6 +59,25 @@ def run(request: dict[str, Any], arena_fd: int, library_fd: int) -> dict[str, An
     if arena is not shared:
         ctypes.memmove(base, start, size)
     return {"samples_s": samples, "calls_per_sample": calls}
+
+
+def run_witnessed(request: dict[str, Any], arena_fd: int, library_fd: int) -> None:
+    """Serve a witness (keeper.py): stop, call the entry once when continued, stop again, for ever.
+
+    The keeper fills the arena while this process is stopped and takes the time from outside; it ends this process.
+    """
+    size = int(request["arena_bytes"])
+    shared = mmap.mmap(arena_fd, size)
+    start = _address(shared)
+    ctypes.memset(start, 0, size)  # every page is there, so that no fault is timed
+    for name, value in request["environment"].items():
+        os.environ[name] = value
+    library = ctypes.CDLL(f"/proc/self/fd/{library_fd}")
+    set_threads(library, int(request["threads"]))
+    call = entry_call(library, request["entry"], [start + offset for offset in request["offsets"]], request["sizes"])
+    while True:
+        signal.raise_signal(signal.SIGSTOP)
+        call()
 
 
 def _address(memory: mmap.mmap) -> int:

@@ -116,11 +116,11 @@ def measure_job(job: runner.KernelJob, rounds: int = 3, seed: int = 0, work: Wor
     if isinstance(outcome, Failure) or not samples:
         return Failure("KC-M001", "the kernel's process reported no sample")
     measured = summarize(samples, seed)
-    suspicious = None if work is None else _believe(measured, work)
+    suspicious = None if work is None else believe(measured, work)
     return suspicious if suspicious is not None else (measured, outcome)
 
 
-def _believe(measured: Measurement, work: Work) -> Failure | None:
+def believe(measured: Measurement, work: Work) -> Failure | None:
     """The physics check against stored peaks and, before a kernel is called suspicious, against fresh ones."""
     failure: Failure | None = None
     for refresh in (False, True):

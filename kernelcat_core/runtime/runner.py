@@ -15,7 +15,6 @@ that the process can no longer reach; its sample times are a claim that measure.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import mmap
 import os
@@ -30,15 +29,17 @@ from typing import Any
 import numpy as np
 
 from kernelcat_core.errors import Failure, KernelcatError
+from kernelcat_core.runtime import arena as memory
 from kernelcat_core.runtime import client
+from kernelcat_core.runtime.arena import ALIGNMENT as ALIGNMENT
+from kernelcat_core.runtime.arena import INTEGER_POISON as INTEGER_POISON
+from kernelcat_core.runtime.arena import POISON as POISON
+from kernelcat_core.runtime.arena import Array as Array
+from kernelcat_core.runtime.arena import TensorSpec as TensorSpec
 
-PAGE = mmap.PAGESIZE
-ALIGNMENT = 64
-POISON = 0xFF
-"""Around tensors and in outputs before a run: NaN as a float of any width, and no bool."""
-INTEGER_POISON = 0xA5
-"""In integer outputs, where all ones would be a likely value."""
 TOOL_CACHE = "toolcache"
+MOST_WORDS = 2000
+"""Characters of an error message that a kernel may write."""
 _MIB = 1 << 20
 _OUTSIDE = "it touched memory outside its tensors"
 _CRASHES = {
@@ -49,19 +50,6 @@ _CRASHES = {
     signal.SIGABRT: "it aborted",
     signal.SIGKILL: "the machine is probably out of memory",
 }
-Array = np.ndarray[Any, np.dtype[Any]]
-
-
-@dataclass(frozen=True)
-class TensorSpec:
-    """Shape and NumPy dtype of an output."""
-
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
-
-    @property
-    def nbytes(self) -> int:
-        return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
 
 
 @dataclass(frozen=True)
@@ -145,30 +133,6 @@ class CommandOutcome:
     wall_s: float = 0.0
 
 
-@dataclass(frozen=True)
-class _Layout:
-    offsets: tuple[int, ...]
-    arena_bytes: int
-    guard_pages: tuple[int, ...]
-
-
-def _layout(sizes: tuple[int, ...], guarded: bool) -> _Layout:
-    """Where each tensor lies: [guard page] tensor [guard page] tensor ... [guard page].
-
-    Guarded tensors end at a page's end (up to alignment), so that the first byte read past them faults; others start
-    at a page's start, as an allocator would give them.
-    """
-    offsets, guards, at = [], [0], PAGE
-    for size in sizes:
-        span = -(-max(size, 1) // ALIGNMENT) * ALIGNMENT
-        pages = -(-span // PAGE)
-        offsets.append(at + (pages * PAGE - span if guarded else 0))
-        at += pages * PAGE
-        guards.append(at // PAGE)
-        at += PAGE
-    return _Layout(tuple(offsets), at, tuple(guards))
-
-
 def run_kernel(job: KernelJob, *, should_stop: Callable[[], bool] | None = None) -> KernelOutcome | Failure:
     """Run one kernel in the sandbox.
 
@@ -178,26 +142,19 @@ def run_kernel(job: KernelJob, *, should_stop: Callable[[], bool] | None = None)
     """
     inputs = tuple(np.ascontiguousarray(array) for array in job.inputs)
     sizes = tuple(array.nbytes for array in inputs) + tuple(spec.nbytes for spec in job.outputs)
-    layout = _layout(sizes, guarded=job.repeats == 0)
+    where = memory.layout(sizes, guarded=job.repeats == 0)
+    blanks = memory.unwritten(job.outputs, where.offsets[len(inputs):])
     arena_fd = os.memfd_create("kernelcat-arena", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     library_fd = os.open(job.library, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        os.ftruncate(arena_fd, layout.arena_bytes)
-        _seal(arena_fd)
-        with mmap.mmap(arena_fd, layout.arena_bytes) as arena:
-            image = np.frombuffer(arena, dtype=np.uint8)
-            try:
-                image.fill(POISON)
-                for offset, nbytes, byte in _unwritten(job, layout):
-                    image[offset:offset + nbytes] = byte
-                for array, offset in zip(inputs, layout.offsets, strict=False):
-                    image[offset:offset + array.nbytes] = array.reshape(-1).view(np.uint8)
-                with _scratch(job) as place:
-                    request = _kernel_request(job, layout) | place
-                    answer = client.run(request, [arena_fd, library_fd], should_stop=should_stop)
-                return _kernel_outcome(job, inputs, sizes, layout, image, answer)
-            finally:
-                del image
+        os.ftruncate(arena_fd, where.arena_bytes)
+        memory.seal(arena_fd)
+        image = np.frombuffer(mmap.mmap(arena_fd, where.arena_bytes), dtype=np.uint8)  # unmapped with its last view
+        memory.fill(image, inputs, where.offsets[:len(inputs)], blanks)
+        with _scratch(job) as place:
+            request = _kernel_request(job, where, blanks) | place
+            answer = client.run(request, [arena_fd, library_fd], should_stop=should_stop)
+        return _kernel_outcome(job, inputs, where, image, answer)
     finally:
         os.close(arena_fd)
         os.close(library_fd)
@@ -216,31 +173,26 @@ def _scratch(job: KernelJob) -> Iterator[dict[str, Any]]:
         yield {"cwd": folder, "writable": [folder], "uid": uid}
 
 
-def _unwritten(job: KernelJob, layout: _Layout) -> list[tuple[int, int, int]]:
-    """(offset, bytes, value of each byte) of the outputs before a run."""
-    places = layout.offsets[len(job.inputs):]
-    return [(offset, spec.nbytes, INTEGER_POISON if np.dtype(spec.dtype).kind in "iu" else POISON)
-            for spec, offset in zip(job.outputs, places, strict=True)]
+def kernel_limits(threads: int, timeout_s: float, memory_bytes: int) -> dict[str, Any]:
+    """What a kernel's process may use, as sandbox.Limits takes it."""
+    return {"cpu_seconds": int(timeout_s * max(1, threads)) + 2, "memory_bytes": memory_bytes + 256 * _MIB,
+            "file_bytes": 0, "processes": _threads_limit(threads + 16), "open_files": 64, "address_space": True}
 
 
-def _seal(fd: int) -> None:
-    """The kernel's process may write the arena, but not change its size under our mapping."""
-    fcntl.fcntl(fd, 1033, 0x0001 | 0x0002 | 0x0004)  # F_ADD_SEALS: seal, shrink, grow
+def kernel_environment(threads: int, extra: tuple[tuple[str, str], ...]) -> dict[str, str]:
+    return {"KC_NUM_THREADS": str(threads), "OMP_NUM_THREADS": str(threads), "LANG": "C.UTF-8", **dict(extra)}
 
 
-def _kernel_request(job: KernelJob, layout: _Layout) -> dict[str, Any]:
-    private_copy = layout.arena_bytes if job.repeats else 0
-    limits = {"cpu_seconds": int(job.timeout_s * max(1, job.threads)) + 2,
-              "memory_bytes": job.memory_bytes + layout.arena_bytes + private_copy + 256 * _MIB,
-              "file_bytes": job.needs.scratch_bytes, "processes": _threads_limit(job.threads + 16), "open_files": 64,
-              "address_space": True}
-    environment = {"KC_NUM_THREADS": str(job.threads), "OMP_NUM_THREADS": str(job.threads), "LANG": "C.UTF-8",
-                   **dict(job.environment)}
-    return {"kind": "kernel", "entry": job.entry, "sizes": list(job.sizes), "offsets": list(layout.offsets),
-            "arena_bytes": layout.arena_bytes, "guard_pages": list(layout.guard_pages), "threads": job.threads,
-            "outputs": _unwritten(job, layout), "repeats": job.repeats, "warmup": job.warmup,
+def _kernel_request(job: KernelJob, where: memory.Layout, blanks: list[tuple[int, int, int]]) -> dict[str, Any]:
+    private_copy = where.arena_bytes if job.repeats else 0
+    limits = kernel_limits(job.threads, job.timeout_s, job.memory_bytes + where.arena_bytes + private_copy)
+    limits["file_bytes"] = job.needs.scratch_bytes
+    return {"kind": "kernel", "entry": job.entry, "sizes": list(job.sizes), "offsets": list(where.offsets),
+            "arena_bytes": where.arena_bytes, "guard_pages": list(where.guard_pages), "threads": job.threads,
+            "outputs": blanks, "repeats": job.repeats, "warmup": job.warmup,
             "minimum_sample_s": job.minimum_sample_s,
-            "budget_s": job.budget_s, "timeout_s": job.timeout_s, "limits": limits, "environment": environment,
+            "budget_s": job.budget_s, "timeout_s": job.timeout_s, "limits": limits,
+            "environment": kernel_environment(job.threads, job.environment),
             "readable": list(job.needs.readable), "output_bytes": _MIB}
 
 
@@ -249,43 +201,50 @@ def _threads_limit(own: int) -> int:
     return own if os.geteuid() == 0 else 4096
 
 
-def _kernel_outcome(job: KernelJob, inputs: tuple[Array, ...], sizes: tuple[int, ...], layout: _Layout, image: Array,
+def _kernel_outcome(job: KernelJob, inputs: tuple[Array, ...], where: memory.Layout, image: Array,
                     answer: client.Answer) -> KernelOutcome | Failure:
-    failure = _ended_badly(answer, "the kernel", "KC-M001", "KC-M002", job.timeout_s)
+    failure = ended_badly(answer, "the kernel", "KC-M001", "KC-M002", job.timeout_s)
     if failure is not None:
         return failure
-    report = _report(answer)
-    if answer.exit != 0 or "samples_s" not in report:
-        message = report.get("error") or f"the kernel's process ended with status {answer.exit}"
-        return Failure("KC-M001", f"the kernel failed: {message}", answer.output)
-    written = _written_outside(image, sizes, layout)
+    said = report(answer)
+    samples, calls = _claimed(said)
+    if answer.exit != 0 or samples is None:
+        return Failure("KC-M001", f"the kernel failed: {words(said, answer.exit)}", answer.output)
+    failure = tampered(inputs, where, image, answer.output)
+    if failure is not None:
+        return failure
+    outputs = memory.read(image, job.outputs, where.offsets[len(inputs):])
+    return KernelOutcome(outputs, samples, calls, answer.output, client.layers(), answer.wall_s, answer.peak_bytes)
+
+
+def _claimed(said: dict[str, Any]) -> tuple[tuple[float, ...] | None, int]:
+    """The sample times and calls a sample that a kernel's process claims; (None, 0) unless they are that."""
+    samples, calls = said.get("samples_s"), said.get("calls_per_sample")
+    if not isinstance(samples, list) or not isinstance(calls, int):
+        return None, 0
+    if not all(isinstance(s, (int, float)) and 0 <= s < 1e9 for s in samples):
+        return None, 0
+    return tuple(float(s) for s in samples), calls
+
+
+def words(said: dict[str, Any], status: int) -> str:
+    """Why a kernel's process failed, in its own words where it left any; they are cut to a readable length."""
+    text = str(said.get("error") or f"the kernel's process ended with status {status}")
+    return text if len(text) <= MOST_WORDS else text[:MOST_WORDS] + "..."
+
+
+def tampered(inputs: tuple[Array, ...], where: memory.Layout, image: Array, output: str) -> Failure | None:
+    """KC-M001 for poison that is gone around a tensor, KC-M003 for an input that changed."""
+    written = memory.written_outside(image, where)
     if written is not None:
         name = f"input {written}" if written < len(inputs) else f"output {written - len(inputs)}"
-        return Failure("KC-M001", f"the kernel wrote outside {name}", answer.output,
+        return Failure("KC-M001", f"the kernel wrote outside {name}", output,
                        "check the bounds of its last block on sizes that are no multiple of the tile")
-    for index, (array, offset) in enumerate(zip(inputs, layout.offsets, strict=False)):
-        if not np.array_equal(image[offset:offset + array.nbytes], array.reshape(-1).view(np.uint8)):
-            return Failure("KC-M003", f"the kernel changed input {index}", answer.output)
-    outputs = []
-    for spec, offset in zip(job.outputs, layout.offsets[len(inputs):], strict=True):
-        raw = image[offset:offset + spec.nbytes].copy()
-        outputs.append(raw.view(spec.dtype).reshape(spec.shape))
-    samples = tuple(float(sample) for sample in report["samples_s"])
-    return KernelOutcome(tuple(outputs), samples, int(report["calls_per_sample"]), answer.output, client.layers(),
-                         answer.wall_s, answer.peak_bytes)
+    different = memory.changed(image, inputs, where.offsets[:len(inputs)])
+    return None if different is None else Failure("KC-M003", f"the kernel changed input {different}", output)
 
 
-def _written_outside(image: Array, sizes: tuple[int, ...], layout: _Layout) -> int | None:
-    """Index of a tensor beside which the poison is gone; None when every red zone is intact."""
-    start = 0
-    for index, (size, offset) in enumerate(zip(sizes, layout.offsets, strict=True)):
-        if not (image[start:offset] == POISON).all():
-            return max(0, index - (1 if start and image[start] != POISON else 0))
-        start = offset + size
-    return len(sizes) - 1 if sizes and not (image[start:] == POISON).all() else None
-
-
-def _ended_badly(answer: client.Answer, who: str, crash_code: str, time_code: str, timeout_s: float) -> Failure | None:
+def ended_badly(answer: client.Answer, who: str, crash_code: str, time_code: str, timeout_s: float) -> Failure | None:
     """The failure that the way a process ended implies, if any; an ordinary exit status is the caller's to judge."""
     if answer.verdict == "cancelled":
         return Failure("KC-M006", f"{who} was cancelled", answer.output)
@@ -293,8 +252,8 @@ def _ended_badly(answer: client.Answer, who: str, crash_code: str, time_code: st
         return Failure(time_code, f"{who} ran past its limit of {timeout_s:g} s", answer.output)
     if answer.verdict == "too much output" or answer.exit == -signal.SIGXFSZ:
         return Failure("KC-M005", f"{who} wrote more output than is allowed", answer.output[:2000])
-    if answer.exit == 71:
-        raise KernelcatError("KC-X001", f"a layer of the sandbox failed: {_report(answer).get('sandbox', '')}")
+    if answer.sandbox:
+        raise KernelcatError("KC-X001", f"a layer of the sandbox failed: {answer.sandbox}")
     if answer.exit < 0:
         ended_by = signal.Signals(-answer.exit)
         cause = _CRASHES.get(ended_by, "it crashed") if crash_code == "KC-M001" else "it crashed"
@@ -302,11 +261,11 @@ def _ended_badly(answer: client.Answer, who: str, crash_code: str, time_code: st
     return None
 
 
-def _report(answer: client.Answer) -> dict[str, Any]:
+def report(answer: client.Answer) -> dict[str, Any]:
     """The child's report; {} when it is missing or not a JSON object (the child is not trusted)."""
     try:
         parsed = json.loads(answer.report)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return parsed if isinstance(parsed, dict) else {}
 
@@ -354,14 +313,14 @@ def _in_scratch(job: CommandJob, extra: dict[str, Any], reachable: bool,
                    "readable": list(job.readable), "writable": [scratch], "uid": uid,
                    "output_bytes": job.output_bytes}
         answer = client.run(request, should_stop=should_stop)
-        failure = _ended_badly(answer, "the compiler", "KC-B001", "KC-B003", job.timeout_s)
+        failure = ended_badly(answer, "the compiler", "KC-B001", "KC-B003", job.timeout_s)
         if failure is not None:
             return failure
         if job.tool_cache is not None and job.fill_tool_cache and answer.exit == 0:
             _keep(Path(scratch) / TOOL_CACHE, job.tool_cache)
         contents = ((name, _read_result(Path(scratch) / name, job)) for name in job.results)
         results = {name: content for name, content in contents if content is not None}
-        return CommandOutcome(answer.exit, answer.output, results, _report(answer), answer.wall_s)
+        return CommandOutcome(answer.exit, answer.output, results, report(answer), answer.wall_s)
 
 
 def _give(folder: Path, uid: int) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 _LOAD, _JUMP_EQ, _JUMP_GE, _JUMP_ANY, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _ERRNO, _KILL_PROCESS = 0x7FFF0000, 0x00050000, 0x80000000
-_OFFSET_NR, _OFFSET_ARCH, _OFFSET_ARG0 = 0, 4, 16
+_OFFSET_NR, _OFFSET_ARCH, _OFFSET_ARG0, _OFFSET_ARG1 = 0, 4, 16, 24
 _FIRST_UNKNOWN = 449  # futex_waitv; later calls are younger than this table
 _X32_BIT = 0x40000000
 CLONE_THREAD = 0x00010000
@@ -48,12 +48,16 @@ _NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "execve": (59, 221), "execveat": (322, 281), "fork": (57, None), "vfork": (58, None),
     "chmod": (90, None), "fchmod": (91, 52), "fchmodat": (268, 53),
     "utime": (132, None), "utimes": (235, None), "utimensat": (280, 88), "futimesat": (261, None),
+    # a kernel is stopped while nobody times it: nothing may wake it but its witness, and it keeps its processors
+    "timer_create": (222, 107), "sched_setaffinity": (203, 122),
     # below: special cases
     "clone": (56, 220), "clone3": (435, 435), "tgkill": (234, 131), "prlimit64": (302, 261),
+    "fcntl": (72, 25),
 }
 _KERNEL_ONLY = ("execve", "execveat", "fork", "vfork", "chmod", "fchmod", "fchmodat", "utime", "utimes", "utimensat",
-                "futimesat")
-_SPECIAL = ("clone", "clone3", "tgkill", "prlimit64")
+                "futimesat", "timer_create", "sched_setaffinity")
+_SPECIAL = ("clone", "clone3", "tgkill", "prlimit64", "fcntl")
+_F_SETSIG = 10  # any signal, SIGCONT too, when a descriptor is ready
 _ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 
 
@@ -79,17 +83,17 @@ def _refuse(number: int, error: int) -> list[_Step]:
     return [_Step(_JUMP_EQ, 0, 1, number), _Step(_RETURN, 0, 0, _ERRNO | error)]
 
 
-def _refuse_unless(number: int, test: _Step) -> list[_Step]:
-    """EPERM for `number` unless `test`, applied to its first argument, jumps to "true" (one step ahead)."""
-    return [_Step(_JUMP_EQ, 0, 4, number), _Step(_LOAD, 0, 0, _OFFSET_ARG0), test,
+def _refuse_unless(number: int, test: _Step, argument: int = _OFFSET_ARG0) -> list[_Step]:
+    """EPERM for `number` unless `test`, applied to one of its arguments, jumps to "true" (one step ahead)."""
+    return [_Step(_JUMP_EQ, 0, 4, number), _Step(_LOAD, 0, 0, argument), test,
             _Step(_RETURN, 0, 0, _ERRNO | errno.EPERM), _Step(_RETURN, 0, 0, _ALLOW)]
 
 
 def program(*, may_execute: bool, pid: int) -> bytes:
     """The filter for a compiler (`may_execute`) or a kernel process with process id `pid`, as packed BPF.
 
-    A kernel may start threads but no process, execute nothing, and signal only itself. Raises KeyError on an
-    architecture that `supported` refuses.
+    A kernel may start threads but no process, execute nothing, signal only itself and that at once (no timers).
+    Raises KeyError on an architecture that `supported` refuses.
     """
     column, audit = _ARCHITECTURES[platform.machine()]
     steps = [_Step(_LOAD, 0, 0, _OFFSET_ARCH), _Step(_JUMP_EQ, 1, 0, audit), _Step(_RETURN, 0, 0, _KILL_PROCESS),
@@ -108,6 +112,7 @@ def program(*, may_execute: bool, pid: int) -> bytes:
     else:
         steps += _refuse_unless(special["clone"], _Step(_JUMP_ANY, 1, 0, CLONE_THREAD))
         steps += _refuse_unless(special["tgkill"], _Step(_JUMP_EQ, 1, 0, pid))
+        steps += _refuse_unless(special["fcntl"], _Step(_JUMP_EQ, 0, 1, _F_SETSIG), _OFFSET_ARG1)
     steps += _refuse_unless(special["prlimit64"], _Step(_JUMP_EQ, 1, 0, 0))
     steps.append(_Step(_RETURN, 0, 0, _ALLOW))
     return b"".join(step.pack() for step in steps)

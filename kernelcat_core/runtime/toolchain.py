@@ -107,6 +107,15 @@ def compile(toolchain: Toolchain, text: str, *, flags: tuple[str, ...] = (), kin
     (-arch=sm_80). Failures: KC-B001 rejected (message = first error with line:column, detail = log), KC-B003 time
     limit, KC-M005, KC-M006.
     """
+    if len(kinds) > 1 and toolchain.name != "nvrtc":  # a call a kind anyway: each is found again by itself
+        parts: list[Binary] = []
+        for kind in kinds:
+            part = compile(toolchain, text, flags=flags, kinds=(kind,), files=files, timeout_s=timeout_s,
+                           should_stop=should_stop)
+            if isinstance(part, Failure):
+                return part
+            parts.append(part)
+        return _joined(parts)
     extra = dict(files or {})
     key = binaries.key(text=text, files=extra, flags=flags, kinds=kinds, toolchain=toolchain.label,
                        command=toolchain.command, machine=_machine_key(flags), abi=ABI)
@@ -122,6 +131,13 @@ def compile(toolchain: Toolchain, text: str, *, flags: tuple[str, ...] = (), kin
         return made
     entry = binaries.publish(key, made.results, {"log": made.output, "seconds": made.wall_s})
     return Binary(toolchain, key, _paths(kinds, entry), made.output, made.wall_s, False)
+
+
+def _joined(parts: list[Binary]) -> Binary:
+    """Binaries of one text as one; a line that several logs hold is kept once."""
+    logs = dict.fromkeys(part.log for part in parts if part.log)
+    return Binary(parts[0].toolchain, parts[0].key, tuple(path for part in parts for path in part.paths), "\n".join(logs),
+                  sum(part.seconds for part in parts), all(part.cached for part in parts))
 
 
 def _tool_cache(toolchain: Toolchain) -> Path | None:

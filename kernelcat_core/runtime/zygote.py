@@ -4,7 +4,7 @@
 until it closes, and answers each on the reply pipe that came with it: one JSON object, then end of file. When the
 parent goes away, or closes its end of a reply pipe, the runs concerned are killed with everything they started.
 
-Request fds: kernel = [reply, arena, library]; nvrtc and command = [reply].
+Request fds: kernel = [reply, arena, library]; witnessed = [reply, arena, library, store]; nvrtc and command = [reply].
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from kernelcat_core.runtime import kernel_child, nvrtc, sandbox
+from kernelcat_core.runtime import keeper, kernel_child, nvrtc, sandbox
 
 MAX_MESSAGE = 1 << 17
 MAX_REPORT = 1 << 20
@@ -38,6 +38,7 @@ class Run:
     output_cap: int
     output_fd: int
     report_fd: int
+    setup_fd: int
     output: bytearray = field(default_factory=bytearray)
     report: bytearray = field(default_factory=bytearray)
     verdict: str = ""
@@ -157,6 +158,8 @@ def _finish(selector: selectors.BaseSelector, run: Run) -> None:
         while len(into) != before:  # whatever is still in the pipe; it is non-blocking
             before = len(into)
             _drain(fd, into, cap)
+    setup = bytearray()
+    _drain(run.setup_fd, setup, MAX_REPORT)
     for fd in (run.output_fd, run.report_fd, run.pidfd, run.reply):
         with contextlib.suppress(KeyError):
             selector.unregister(fd)
@@ -165,6 +168,7 @@ def _finish(selector: selectors.BaseSelector, run: Run) -> None:
         "verdict": run.verdict,
         "output": run.output.decode("utf-8", "replace"),
         "report": run.report.decode("utf-8", "replace"),
+        "sandbox": setup.decode("utf-8", "replace"),
         "wall_s": time.monotonic() - run.started,
         "cpu_s": usage.ru_utime + usage.ru_stime,
         "peak_bytes": usage.ru_maxrss * 1024,
@@ -173,7 +177,7 @@ def _finish(selector: selectors.BaseSelector, run: Run) -> None:
         os.set_blocking(run.reply, True)
         with os.fdopen(run.reply, "wb") as reply:
             reply.write(json.dumps(answer).encode())
-    for fd in (run.output_fd, run.report_fd, run.pidfd):
+    for fd in (run.output_fd, run.report_fd, run.setup_fd, run.pidfd):
         os.close(fd)
 
 
@@ -181,22 +185,21 @@ def _start(request: dict[str, Any], fds: list[int], control: socket.socket,
            selector: selectors.BaseSelector) -> Run:
     output_read, output_write = os.pipe()
     report_read, report_write = os.pipe()
+    setup_read, setup_write = os.pipe()
     pid = os.fork()
     if pid == 0:
-        _become(request, fds[1:], output_write, report_write)
-    os.close(output_write)
-    os.close(report_write)
-    for fd in fds[1:]:
+        _become(request, fds[1:], output_write, report_write, setup_write)
+    for fd in (output_write, report_write, setup_write, *fds[1:]):
         os.close(fd)
-    os.set_blocking(output_read, False)
-    os.set_blocking(report_read, False)
+    for fd in (output_read, report_read, setup_read):
+        os.set_blocking(fd, False)
     return Run(pid=pid, pidfd=os.pidfd_open(pid), reply=fds[0], output_fd=output_read, report_fd=report_read,
-               deadline=time.monotonic() + float(request["timeout_s"]), output_cap=int(request["output_bytes"]))
+               setup_fd=setup_read, deadline=time.monotonic() + float(request["timeout_s"]),
+               output_cap=int(request["output_bytes"]))
 
 
-def _become(request: dict[str, Any], fds: list[int], output: int, report: int) -> None:
+def _become(request: dict[str, Any], fds: list[int], output: int, report: int, setup: int) -> None:
     """In the forked child: confine, then be the job. Never returns."""
-    status = 70
     try:
         os.setsid()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -205,24 +208,57 @@ def _become(request: dict[str, Any], fds: list[int], output: int, report: int) -
         os.dup2(null, 0)
         os.dup2(output, 1)
         os.dup2(output, 2)
-        sandbox.close_fds_except([report, *fds])
-        for fd in (report, *fds):
+        sandbox.close_fds_except([report, setup, *fds])
+        for fd in (report, setup, *fds):
             os.set_inheritable(fd, False)
         os.chdir(request["cwd"])
         os.environ.clear()
         os.environ.update(request["environment"])
-        answer: dict[str, Any]
+        if request["kind"] == "witnessed":
+            _keep(request, fds, report, setup)
+        _be(request, fds, report, setup)
+    finally:
+        os._exit(70)
+
+
+def _keep(request: dict[str, Any], fds: list[int], report: int, setup: int) -> None:
+    """Be the witness of a kernel: this process stays outside its child's confinement and runs nothing of a user's."""
+    words_read, words_write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        sandbox.close_fds_except([words_write, setup, *fds[:2]])
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-int(request["threads"]):])
+        _be(request, fds[:2], words_write, setup)
+    os.close(words_write)
+    os.close(setup)
+    answer = keeper.watch(pid, request, fds[0], fds[2], words_read)
+    with os.fdopen(report, "wb") as pipe:
+        pipe.write(json.dumps(answer).encode())
+    os._exit(0)
+
+
+def _be(request: dict[str, Any], fds: list[int], report: int, setup: int) -> None:
+    """Confine this process, then run the job in it. A failure of ours goes to `setup`, which is closed before anything of a
+    user's runs, so that no kernel can claim one. Never returns."""
+    status = 70
+    try:
         try:
             sandbox.confine(_confinement(request, fds))
+        except sandbox.SandboxError as error:
+            os.write(setup, str(error).encode())
+            os._exit(71)
+        os.close(setup)
+        answer: dict[str, Any] = {}
+        try:
             if request["kind"] == "command":
                 os.execve(request["argv"][0], request["argv"], request["environment"])
             elif request["kind"] == "nvrtc":
                 answer = nvrtc.compile_here(request)
+            elif request["kind"] == "witnessed":
+                kernel_child.run_witnessed(request, fds[0], fds[1])
             else:
                 answer = kernel_child.run(request, fds[0], fds[1])
             status = 0
-        except sandbox.SandboxError as error:
-            answer, status = {"sandbox": str(error)}, 71
         except BaseException as error:
             answer, status = {"error": str(error), "type": type(error).__name__}, 72
         with os.fdopen(report, "wb") as pipe:

@@ -49,6 +49,7 @@ class Entry(models.Model):
     config = models.JSONField(default=dict)
     source = models.TextField()
     toolchain = models.CharField(max_length=120, blank=True)
+    audited = models.TextField(blank=True, default="")  # what was checked before the time counted, in words
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

@@ -9,7 +9,8 @@ from ninja import Schema
 
 
 class BoardEntry(Schema):
-    """`rank` counts bands: entries whose intervals overlap the band's first entry share its rank (`tied`)."""
+    """`rank` counts bands: entries whose intervals overlap the band's first entry share its rank (`tied`). `audited`
+    says what was checked before the time counted."""
 
     id: str
     rank: int
@@ -25,6 +26,7 @@ class BoardEntry(Schema):
     baseline_ms: float | None
     config: dict[str, Any]
     toolchain: str
+    audited: str
     created_at: datetime
 
 

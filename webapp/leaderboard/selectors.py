@@ -93,5 +93,6 @@ def _entry(row: Entry, place: int, tied: bool) -> BoardEntry:
         baseline_ms=row.baseline_ms,
         config=row.config,
         toolchain=row.toolchain,
+        audited=row.audited,
         created_at=row.created_at,
     )

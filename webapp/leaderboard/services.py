@@ -46,6 +46,7 @@ def entry_post(job: Job, outcome: dict[str, Any], source: str) -> str:
             "config": best.get("config") or {},
             "source": source,
             "toolchain": str(outcome.get("toolchain") or "")[:120],
+            "audited": str(outcome.get("audited") or "")[:2000],
         },
     )
     board.save(update_fields=["updated_at"])

@@ -23,8 +23,10 @@ export interface BoardDetail {
   formula: string;
 }
 
-/** `rank` counts bands: entries whose intervals overlap the band's first entry share its rank (`tied`). */
+/** `rank` counts bands: entries whose intervals overlap the band's first entry share its rank (`tied`). `audited`
+ * says what was checked before the time counted. */
 export interface BoardEntry {
+  audited: string;
   author: string;
   baseline_ms: number | null;
   config: Record<string, unknown>;

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kernelcat_core.pipeline import hops
-from kernelcat_core.pipeline.measuring import _believable, operations, work
+from kernelcat_core.pipeline.measuring import believable, operations, work
 
 
 def test_work_counts_bytes_once_and_operations_as_written() -> None:
@@ -14,5 +14,5 @@ def test_work_counts_bytes_once_and_operations_as_written() -> None:
 
 def test_inputs_that_stay_cached_while_outputs_stream_past_are_believed() -> None:
     a = hops.analyse("Y[i,j] = 2*X[i,j]", {"X": "1024x2048:f32"})
-    w = _believable(a.graph, a.workload)
+    w = believable(a.graph, a.workload)
     assert w.nbytes == 2 * 4 * 1024 * 2048 and w.working_set == 4 * 1024 * 2048 and w.operations == 0

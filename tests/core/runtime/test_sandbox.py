@@ -45,10 +45,10 @@ def test_the_zygote_ends_when_it_is_told_to() -> None:
     assert client._zygote is None
 
 
-def simulate(program: bytes, number: int, argument: int = 0, architecture: int = 0xC000003E) -> int:
+def simulate(program: bytes, number: int, argument: int = 0, architecture: int = 0xC000003E, second: int = 0) -> int:
     """Run a filter on one system call as the kernel would; returns its verdict."""
     steps = [struct.unpack("=HBBI", program[at:at + 8]) for at in range(0, len(program), 8)]
-    words = {0: number, 4: architecture, 16: argument & 0xFFFFFFFF}
+    words = {0: number, 4: architecture, 16: argument & 0xFFFFFFFF, 24: second}
     accumulator = at = 0
     while True:
         code, if_true, if_false, operand = steps[at]
@@ -87,6 +87,17 @@ def test_the_filter_on_x86_64(monkeypatch: pytest.MonkeyPatch, number: int, argu
     monkeypatch.setattr(seccomp.platform, "machine", lambda: "x86_64")
     assert simulate(seccomp.program(may_execute=False, pid=77), number, argument) == kernel
     assert simulate(seccomp.program(may_execute=True, pid=77), number, argument) == compiler
+
+
+def test_no_kernel_orders_signals_for_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(seccomp.platform, "machine", lambda: "x86_64")
+    kernel, compiler = seccomp.program(may_execute=False, pid=77), seccomp.program(may_execute=True, pid=77)
+    assert simulate(kernel, 222) == EPERM  # timer_create
+    assert simulate(kernel, 72, 3, second=10) == EPERM  # fcntl F_SETSIG
+    assert simulate(kernel, 72, 3, second=1033) == ALLOW
+    assert simulate(compiler, 72, 3, second=10) == ALLOW
+    assert simulate(kernel, 203) == EPERM  # sched_setaffinity
+    assert simulate(compiler, 203) == ALLOW
 
 
 def test_the_filter_kills_other_architectures(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -92,12 +92,14 @@ def test_only_complete_results_are_ranked(ask: Callable[..., Job], best: Any) ->
 
 
 def test_a_board_shows_its_entries_with_source_and_samples(owner: Someone, ask: Callable[..., Job]) -> None:
-    job = finish(ask)
+    job = finish(ask, audited="7 cases agreed")
     (summary,) = owner.client.get("/api/boards?target=c&query=cpu").json()["items"]
     assert (summary["entries_count"], summary["best_ms"]) == (1, 1.0)
     detail = owner.client.get(f"/api/boards/{job.board_id}").json()
     (entry,) = detail["entries"]
     assert (entry["rank"], entry["samples"], entry["baseline_ms"], entry["author"]) == (1, [1.0], 2.0, "owner")
+    assert entry["audited"] == "7 cases agreed"
+    assert "7 cases agreed" in owner.client.get(f"/boards/{job.board_id}").content.decode()
     text = owner.client.get(f"/api/boards/{job.board_id}/entries/{entry['id']}/source").json()
     assert text == {"entry_id": entry["id"], "source": "int best;"}
     assert owner.client.get("/api/boards?query=nothing").json()["items"] == []
