@@ -72,6 +72,20 @@ def _profile(a: argparse.Namespace) -> Answer:
     return report, terminal.profile(report), 0 if report["ok"] else 1
 
 
+def _enter(a: argparse.Namespace) -> Answer:
+    from kernelcat_core.api.entering import enter
+
+    try:
+        text = Path(a.kernel).read_text(encoding="utf-8")
+    except OSError as error:
+        raise KernelcatError("KC-F019", f"{a.kernel} cannot be read: {error.strerror}",
+                             hint="give the path of a file with one kernel, and its formula") from error
+    target = (a.target or _DEFAULT_TARGETS[:1])[0]
+    report = enter(text, arguments.formula_text(a.formula), target, arguments.shapes(a.shape),
+                   on_progress=terminal.progress(a.json))
+    return report, terminal.entry(report), 0 if report["ok"] else 1
+
+
 def _operators(a: argparse.Namespace) -> Answer:
     from kernelcat_core import api
 
@@ -194,6 +208,10 @@ def parser() -> argparse.ArgumentParser:
     tune.add_argument("--seed", type=int, default=0, help="of the search: the same one proposes the same configs")
     tune.add_argument("--strategy", default=None, help="local, evolve or random (default: local)")
     add("profile", _profile, "time a kernel and relate it to the machine's limits", common, formula, single, config)
+    # The kernel stands before the formula, which may be left out for standard input.
+    by_hand = argparse.ArgumentParser(add_help=False)
+    by_hand.add_argument("kernel", metavar="FILE", help="one hand-written kernel in the target's language")
+    add("enter", _enter, "check and time a hand-written kernel as a board does", common, by_hand, formula, single)
     operators = add("operators", _operators, "list the functions and named operators of the notation", common)
     operators.add_argument("name", nargs="?", default="", help="one of them, or a word to look for")
     add("targets", _targets, "what this machine can show, and what to install for more", common)

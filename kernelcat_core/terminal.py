@@ -69,6 +69,18 @@ class CheckTable:
                           *(f"hint: {h}" for h in hints)])
 
 
+def entry(report: Report) -> str:
+    """The time of a hand-written kernel beside the generated one's and what was audited, or why it has none."""
+    if not report["ok"]:
+        return str(report["message"])
+    best = report["best"]
+    lines = [f"{report['target']} on {report['device']}, {report['workload']}",
+             f"median {best['median_ms']:.4g} ms, interval {best['low_ms']:.4g} to {best['high_ms']:.4g}"]
+    if report["baseline_ms"] is not None:
+        lines.append(f"generated kernel, timed in turn: {report['baseline_ms']:.4g} ms")
+    return "\n".join([*lines, f"audited: {report['audited']}", *(f"warning: {w}" for w in report["warnings"])])
+
+
 def build(report: Report, assembly: str | None) -> str:
     """Facts, resources and where the assembly is; the assembly itself where it is asked for."""
     if not report["ok"]:

@@ -49,6 +49,25 @@ def test_user_errors_exit_with_2_and_a_place(capsys: pytest.CaptureFixture[str])
     assert status == 2 and "KC-S001" in err
 
 
+def test_enter_times_a_kernel_of_ones_own(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "twice.c"
+    file.write_text("void twice(const float *X, float *Y, long long N) { for (long long i = 0; i < N; i++) Y[i] = 2 * X[i]; }")
+    formula = "X: f32[N <= 64]; Y[i] = 2*X[i]"
+    status, out, _ = run(capsys, "enter", str(file), formula)
+    assert status == 0 and "median" in out and "generated kernel" in out and "audited: " in out
+    assert "warning: a run takes less than" in out
+    status, out, _ = run(capsys, "enter", str(file), formula.replace("2*", "3*"))
+    assert status == 1 and "KC-N001" in out
+    status, _, err = run(capsys, "enter", str(tmp_path / "none.c"), formula)
+    assert status == 2 and "KC-F019" in err
+
+
+def test_the_exploits_are_a_suite(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = run(capsys, "conformance", "exploits", "--only", "NaN wildcard", "--json")
+    report = json.loads(out)
+    assert status == 0 and report["passed"] == report["total"] == 3 and report["scored"] == report["escaped"] == 0
+
+
 def test_check_writes_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     out = tmp_path / "report.json"
     status, text, _ = run(capsys, "check", "Y[i] = 2*X[i]", "--target", "c", "--json", "--out", str(out))
