@@ -201,3 +201,32 @@ def test_lists_fit_a_narrow_window(page: Page) -> None:
     for address in ("/operators", "/jobs", "/boards", "/hosts", "/gallery"):
         page.goto(address)
         assert page.locator("#kc-main").evaluate("element => element.scrollWidth - element.clientWidth") <= 0, address
+
+
+def test_any_targets_in_any_order(page: Page) -> None:
+    """More panes from the menu, moved with the keyboard, hidden again; kept for the next visit."""
+    def panes() -> list[str]:
+        return [x.get_attribute("data-pane") or "" for x in page.locator(".op-sources [data-pane]").all()]
+
+    page.goto("/operators/new")
+    type_formula(page, "Y = relu(X)")
+    fresh(page)
+    assert panes() == ["c", "cuda:sm_80", "ascend:910b"]
+    page.get_by_role("button", name="Choose targets to show").click()
+    page.get_by_role("checkbox", name=re.compile("hip:gfx942")).check()
+    page.keyboard.press("Escape")
+    fresh(page)
+    expect(pane(page, "hip:gfx942").locator(".cm-content")).to_contain_text("__global__")
+    page.locator("[data-pane='hip:gfx942'] .op-grip").focus()
+    page.keyboard.press("ArrowLeft")
+    page.locator("[data-pane='cuda:sm_80'] button[aria-label^='Hide']").click()
+    assert panes() == ["c", "hip:gfx942", "ascend:910b"]
+    with page.expect_response(lambda r: r.url.endswith("/preferences") and r.request.method == "PATCH"):
+        pass
+    page.reload()
+    fresh(page)
+    assert panes() == ["c", "hip:gfx942", "ascend:910b"]
+    page.get_by_role("button", name="Choose targets to show").click()
+    page.get_by_role("button", name="Back to the proposed ones").click()
+    page.keyboard.press("Escape")
+    assert panes() == ["c", "cuda:sm_80", "ascend:910b"]

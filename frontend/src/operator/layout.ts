@@ -13,6 +13,8 @@ export interface Layout {
   lower: number;
   lowerOpen: boolean;
   lowerTab: LowerTab;
+  /** The targets shown, in order, separated by spaces; empty for those that the server proposes. */
+  targets: string;
   /** Which target the tile pane shows. */
   lowerTarget: string;
   /** Which source stands where there is room for one. */
@@ -30,6 +32,7 @@ const standard = (hasJobs: boolean): Layout => ({
   lower: window.innerHeight < 900 ? 150 : 220,
   lowerOpen: true,
   lowerTab: "graph",
+  targets: "",
   lowerTarget: "c",
   sourceTarget: "c",
   drawerOpen: hasJobs,
@@ -45,6 +48,22 @@ export function layoutFrom(stored: Record<string, unknown>, hasJobs: boolean): L
     ([name, value]) => name in start && typeof value === typeof start[name as keyof Layout],
   );
   return { ...start, ...Object.fromEntries(kept) };
+}
+
+/** The targets that a layout lists, of which the server takes no more than twelve. */
+export const MOST_TARGETS = 12;
+export const targetsOf = (listed: string, proposed: readonly string[]): readonly string[] =>
+  listed === "" ? proposed : listed.split(" ").slice(0, MOST_TARGETS);
+
+/** `targets` with one moved before another. */
+export function moved(targets: readonly string[], which: string, before: string): string[] {
+  if (which === before || !targets.includes(which)) return [...targets];
+  const rest = targets.filter((item) => item !== which);
+  const from = targets.indexOf(which);
+  const to = targets.indexOf(before);
+  // Dropped on a pane to its right it takes that place: the pane moves up.
+  rest.splice(rest.indexOf(before) + (from < to ? 1 : 0), 0, which);
+  return rest;
 }
 
 /** What differs from the standard for this window: only that is kept, so that another screen gets its own sizes. */

@@ -1,4 +1,4 @@
-/** Three sources side by side; under them graph, tile, ONNX and Config. */
+/** Sources side by side, in any order; under them graph, tile, ONNX and Config. */
 import type { TargetPreview } from "../api/generated.gen";
 import { CodeView } from "../editor/code-view";
 import { t } from "../i18n";
@@ -7,10 +7,13 @@ import { Icon, IconButton } from "../ui/icons";
 import { Splitter } from "../ui/splitter";
 import { CopyButton, download } from "../ui/take";
 import { ConfigPane } from "./config-pane";
-import type { Layout, LowerTab } from "./layout";
+import { type Layout, type LowerTab, moved } from "./layout";
 import type { Store } from "./store";
 import { narrow } from "./width";
 import { sourceFile, staleWords, targetLabel, targetShort } from "./words";
+
+/** What a pane's head carries while it is dragged: its target. */
+const DRAGGED = "application/x-kernelcat-target";
 
 type Arrange = (change: Partial<Layout>) => void;
 
@@ -22,7 +25,7 @@ export function Panes({ store, arrange }: { store: Store; arrange: Arrange }) {
         <OnePane store={store} arrange={arrange} />
       ) : (
         <div class="op-sources">
-          {store.context.targets.map((target) => (
+          {store.targets.value.map((target) => (
             <SourcePane key={target} store={store} target={target} />
           ))}
         </div>
@@ -45,7 +48,7 @@ export function Panes({ store, arrange }: { store: Store; arrange: Arrange }) {
 
 /** Where three panes have no room, one stands at a time, with a tab for each. */
 function OnePane({ store, arrange }: { store: Store; arrange: Arrange }) {
-  const { targets } = store.context;
+  const targets = store.targets.value;
   const wanted = store.layout.value.sourceTarget;
   const target = targets.includes(wanted) ? wanted : (targets[0] ?? "");
   return (
@@ -61,7 +64,7 @@ function OnePane({ store, arrange }: { store: Store; arrange: Arrange }) {
               onClick={() => arrange({ sourceTarget: name })}
             >
               <span class="kc-target-name" data-target={name}>
-                {targetShort(name)}
+                {targetShort(name, targets)}
               </span>
             </button>
           ))}
@@ -86,10 +89,20 @@ function SourcePane({ store, target }: { store: Store; target: string }) {
       data-target={target}
       data-pane={target}
       aria-label={t("pane.code", { target: label })}
+      onDragOver={(event) => {
+        if (event.dataTransfer?.types.includes(DRAGGED)) event.preventDefault();
+      }}
+      onDrop={(event) => {
+        const which = event.dataTransfer?.getData(DRAGGED);
+        if (which) store.show(moved(store.targets.value, which, target));
+      }}
     >
       <header class="op-pane-head">
+        {store.targets.value.length > 1 && !narrow.value && (
+          <Grip store={store} target={target} label={label} />
+        )}
         <h2 class="kc-target-name" data-target={target}>
-          {targetShort(target)}
+          {targetShort(target, store.targets.value)}
         </h2>
         <span class="kc-faint is-architecture" title={label}>
           {[label, shown?.architecture].filter(Boolean).join(", ")}
@@ -106,6 +119,13 @@ function SourcePane({ store, target }: { store: Store; target: string }) {
             disabled={!shown?.source}
             onClick={() => download(file, shown?.source ?? "")}
           />
+          {store.targets.value.length > 1 && (
+            <IconButton
+              icon="close"
+              label={t("pane.close", { target: label })}
+              onClick={() => store.show(store.targets.value.filter((item) => item !== target))}
+            />
+          )}
         </span>
       </header>
       <div class="op-pane-facts">
@@ -122,6 +142,31 @@ function SourcePane({ store, target }: { store: Store; target: string }) {
         <PaneText shown={shown} label={t("pane.code", { target: label })} />
       </div>
     </section>
+  );
+}
+
+/** What a pane is moved by: dragged onto another pane, or with the arrow keys. */
+function Grip({ store, target, label }: { store: Store; target: string; label: string }) {
+  const targets = store.targets.value;
+  const step = (by: number) => {
+    const other = targets[targets.indexOf(target) + by];
+    if (other) store.show(moved(targets, target, other));
+  };
+  return (
+    <button
+      type="button"
+      class="op-grip"
+      draggable
+      title={t("pane.move")}
+      aria-label={`${t("pane.move")}: ${label}`}
+      onDragStart={(event) => event.dataTransfer?.setData(DRAGGED, target)}
+      onKeyDown={(event) => {
+        if (event.key === "ArrowLeft") step(-1);
+        if (event.key === "ArrowRight") step(1);
+      }}
+    >
+      <Icon name="grip" />
+    </button>
   );
 }
 
@@ -146,9 +191,9 @@ function LowerPane({ store, arrange }: { store: Store; arrange: Arrange }) {
   const layout = store.layout.value;
   const answer = store.preview.answer.value;
   const tab = layout.lowerTab;
-  const target = store.context.targets.includes(layout.lowerTarget)
+  const target = store.targets.value.includes(layout.lowerTarget)
     ? layout.lowerTarget
-    : (store.context.targets[0] ?? "");
+    : (store.targets.value[0] ?? "");
   const tile = shownTarget(store, target)?.tile ?? "";
   const text = tab === "graph" ? (answer?.graph ?? "") : tab === "onnx" ? (answer?.onnx ?? "") : tile;
   return (
@@ -178,7 +223,7 @@ function LowerPane({ store, arrange }: { store: Store; arrange: Arrange }) {
             value={target}
             onChange={(event) => arrange({ lowerTarget: event.currentTarget.value })}
           >
-            {store.context.targets.map((name) => (
+            {store.targets.value.map((name) => (
               <option key={name} value={name}>
                 {targetLabel(store, name)}
               </option>

@@ -15,7 +15,7 @@ import type { Live } from "../state/live";
 import type { Session } from "../ui/frame";
 import { tell, warn, warnAbout } from "../ui/notices";
 import { type Draft, draftKey, readDraft, storeDraft } from "./draft";
-import { chosenLayout, layoutFrom } from "./layout";
+import { chosenLayout, layoutFrom, targetsOf } from "./layout";
 import { isBlank, Preview } from "./preview";
 import { targetShort } from "./words";
 
@@ -39,7 +39,12 @@ export function openStore(context: OperatorPage, session: LiveSession) {
   const source = signal(draft?.source ?? savedSource.value);
   const shapes = signal<Record<string, string>>(draft?.shapes ?? savedShapes.value);
   const configs = signal<Configs>(draft?.configs ?? savedConfigs.value);
-  const ticked = signal<readonly string[]>(context.targets);
+  const layout = signal(layoutFrom(context.layout, context.jobs.length > 0));
+  const listed = computed(() => layout.value.targets);
+  const targets = computed(() => targetsOf(listed.value, context.targets));
+  /** Shown, but not to be run. */
+  const unticked = signal<readonly string[]>([]);
+  const ticked = computed(() => targets.value.filter((target) => !unticked.value.includes(target)));
   /** As typed; `trials` is its number, null while it is none. */
   const trialsText = signal(String(TRIALS_AT_FIRST));
   const trials = computed(() => trialsOf(trialsText.value));
@@ -80,7 +85,7 @@ export function openStore(context: OperatorPage, session: LiveSession) {
   const asked = () => ({
     source: source.value,
     shapes: shapes.value,
-    targets: context.targets,
+    targets: [...targets.value],
     configs: configs.value,
   });
   let first = true;
@@ -132,12 +137,11 @@ export function openStore(context: OperatorPage, session: LiveSession) {
     return {
       source: source.peek(),
       shapes: shapes.peek(),
-      targets: context.targets,
+      targets: [...targets.peek()],
       configs: configs.peek(),
     };
   }
 
-  const layout = signal(layoutFrom(context.layout, context.jobs.length > 0));
   let storing: ReturnType<typeof setTimeout> | undefined;
   let stored = layout.value;
   effect(() => {
@@ -212,6 +216,17 @@ export function openStore(context: OperatorPage, session: LiveSession) {
   const targetsFor = (kind: JobKind): string[] =>
     ticked.value.filter((target) => kind === "build" || kind === "check" || measurable(target));
 
+  /** Show these targets, in this order. */
+  function show(wanted: readonly string[]): void {
+    const proposed = wanted.join(" ") === context.targets.join(" ");
+    layout.value = { ...layout.value, targets: proposed ? "" : wanted.join(" ") };
+  }
+
+  function tick(target: string, on: boolean): void {
+    const others = unticked.value.filter((item) => item !== target);
+    unticked.value = on ? others : [...others, target];
+  }
+
   /** Why a button cannot be pressed now; null when it can. */
   function obstacle(kind: JobKind): string | null {
     if (blank.value) return t("run.write_first");
@@ -278,9 +293,9 @@ export function openStore(context: OperatorPage, session: LiveSession) {
   }
 
   return {
-    context, session, operator, base, name, source, shapes, configs, ticked, trials, trialsText, starting, saving, copied,
+    context, session, operator, base, name, source, shapes, configs, ticked, targets, trials, trialsText, starting, saving, copied,
     catalogTargets, catalogOperators, gallery, blank, dirty, preview, jobs, job, chosenJob, layout,
-    save, rename, measurable, targetsFor, obstacle, run, cancel, retry, setKnob, useConfig,
+    save, show, tick, rename, measurable, targetsFor, obstacle, run, cancel, retry, setKnob, useConfig,
   }; // biome-ignore format: a list of names
 }
 

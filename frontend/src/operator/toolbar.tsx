@@ -3,6 +3,7 @@ import { keyLabel } from "../ui/commands";
 import { Icon, IconButton } from "../ui/icons";
 import { JOB_BUTTONS } from "./commands";
 import { MOST_TRIALS, type Store } from "./store";
+import { TargetChooser } from "./target-chooser";
 import { targetLabel, targetShort } from "./words";
 
 export function Toolbar({ store }: { store: Store }) {
@@ -42,7 +43,7 @@ export function Toolbar({ store }: { store: Store }) {
       <div class="op-bar-space" />
       <fieldset class="op-targets">
         <legend class="kc-visually-hidden">{t("run.targets")}</legend>
-        {store.context.targets.map((target) => (
+        {store.targets.value.map((target) => (
           <label
             key={target}
             class="kc-checkbox"
@@ -52,18 +53,16 @@ export function Toolbar({ store }: { store: Store }) {
               type="checkbox"
               checked={store.ticked.value.includes(target)}
               onChange={(event) => {
-                const on = event.currentTarget.checked;
-                store.ticked.value = store.context.targets.filter((item) =>
-                  item === target ? on : store.ticked.value.includes(item),
-                );
+                store.tick(target, event.currentTarget.checked);
               }}
             />
             <span class="kc-target-name" data-target={target}>
-              {targetShort(target)}
+              {targetShort(target, store.targets.value)}
             </span>
           </label>
         ))}
       </fieldset>
+      <TargetChooser store={store} />
       {JOB_BUTTONS.map(({ kind, icon, keys }) => {
         const obstacle = store.obstacle(kind);
         return (

@@ -17,12 +17,18 @@ const LANGUAGES: Record<string, string> = {
   hip: "HIP",
   opencl: "OpenCL",
   wgsl: "WGSL",
+  cambricon: "BANG C",
+  triton: "Triton",
 };
 
-/** The target in one or two words, for places with no room for its label. */
-export function targetShort(target: string): string {
-  const family = target.split(":", 1)[0] ?? target;
-  return LANGUAGES[family] ?? family;
+const familyOf = (target: string): string => target.split(":", 1)[0] ?? target;
+
+/** The target in one or two words, for places with no room for its label; with its model where `among` has its family twice. */
+export function targetShort(target: string, among: readonly string[] = []): string {
+  const family = familyOf(target);
+  const alike = among.filter((item) => familyOf(item) === family).length > 1;
+  const model = alike && target.includes(":") ? ` ${target.slice(family.length + 1)}` : "";
+  return (LANGUAGES[family] ?? family) + model;
 }
 
 const ENDINGS: Record<string, string> = {
@@ -34,6 +40,10 @@ const ENDINGS: Record<string, string> = {
   "c++": "cpp",
   "hip c++": "hip",
   "opencl c": "cl",
+  wgsl: "wgsl",
+  "bang c": "mlu",
+  python: "py",
+  triton: "py",
 };
 
 /** The file name of a target's source: `kernel.c`, `kernel.cu`, `kernel.cpp`. */
