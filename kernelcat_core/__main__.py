@@ -111,6 +111,9 @@ def _bench(a: argparse.Namespace) -> Answer:
     return report, terminal.bench(report), 0
 
 
+_SUITES = ("gallery", "corpus", "onnx", "torch", "models", "torch-models", "exploits", "twins")
+
+
 def _conformance(a: argparse.Namespace) -> Answer:
     if a.name == "onnx":
         from kernelcat_core.conformance import onnx_suite
@@ -142,6 +145,11 @@ def _conformance(a: argparse.Namespace) -> Answer:
 
         report = exploits_suite.run(a.only, terminal.progress(a.json))
         return report, "\n".join(exploits_suite.lines(report)), 1 if report["failed"] else 0
+    if a.name == "twins":
+        from kernelcat_core.conformance.twins import suite as twins
+
+        report = twins.run(a.only, terminal.progress(a.json))
+        return report, "\n".join(twins.lines(report)), 1 if report["failed"] else 0
     from kernelcat_core import api
 
     report = api.conformance(a.name, on_progress=terminal.progress(a.json))
@@ -219,7 +227,7 @@ def parser() -> argparse.ArgumentParser:
     bench.add_argument("name", choices=("cpu",))
     bench.add_argument("--only", default="", metavar="TEXT", help="rows whose name holds TEXT")
     conformance = add("conformance", _conformance, "run a conformance suite", common)
-    conformance.add_argument("name", choices=("gallery", "corpus", "onnx", "torch", "models", "torch-models", "exploits"))
+    conformance.add_argument("name", choices=_SUITES)
     conformance.add_argument("--target", action="append", metavar="TARGET", help="for corpus; c if left out")
     conformance.add_argument("--only", default="", metavar="TEXT", help="cases whose name holds TEXT")
     coverage = add("coverage", _coverage, "what is imported of a source, and how", common)
