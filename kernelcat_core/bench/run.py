@@ -49,18 +49,27 @@ class _Runtime:
         self.name = name
         environment = {k: v for k, v in os.environ.items() if k not in ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")}
         environment |= _HEAP | {"OPENBLAS_NUM_THREADS": str(threads), "OMP_NUM_THREADS": str(threads)}
-        argv = [sys.executable, "-m", "kernelcat_core.bench.child", name, suite, str(threads)]
-        self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment,
-                                        stderr=subprocess.DEVNULL)
+        self._argv = [sys.executable, "-m", "kernelcat_core.bench.child", name, suite, str(threads)]
+        self._environment = environment
+        self.process = self._started()
+
+    def _started(self) -> subprocess.Popen[str]:
+        return subprocess.Popen(self._argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=self._environment,
+                                stderr=subprocess.DEVNULL)
 
     def ask(self, request: Report) -> Report:
         assert self.process.stdin is not None and self.process.stdout is not None
         self.process.send_signal(signal.SIGCONT)
-        self.process.stdin.write(json.dumps(request) + "\n")
-        self.process.stdin.flush()
-        line = self.process.stdout.readline()
+        try:
+            self.process.stdin.write(json.dumps(request) + "\n")
+            self.process.stdin.flush()
+            line = self.process.stdout.readline()
+        except BrokenPipeError:  # it ended in an earlier row
+            line = ""
         self.process.send_signal(signal.SIGSTOP)
         if not line:
+            self.end()
+            self.process = self._started()  # a library that fails at one row is still compared at the others
             return {"error": f"the process of {self.name} ended"}
         answer: Report = json.loads(line)
         return answer
