@@ -5,7 +5,7 @@ from __future__ import annotations
 from kernelcat_core.codegen.dma_ast import Assign, Block, Declare, Loop, Put, Stmt, Vector, View
 from kernelcat_core.codegen.dma_context import Context
 from kernelcat_core.codegen.dma_value import Value
-from kernelcat_core.dtypes import BF16, F16, F32, DType
+from kernelcat_core.dtypes import BF16, F16, F32, U8, DType
 from kernelcat_core.errors import KernelcatError
 from kernelcat_core.ir.expr import (
     ONE,
@@ -142,10 +142,13 @@ def _fold(
 
 
 def lower_mma(ctx: Context, s: Mma) -> list[Stmt]:
-    """Row by row of the result: c[m, :] += a[m, k] * b[k, :] by Axpy, in f32; other dtypes on the scalar unit."""
+    """By the core's matrix instruction where it has one for these tiles; else row by row of the result:
+    c[m, :] += a[m, k] * b[k, :], in f32; other dtypes on the scalar unit."""
     a, b, c = (ctx.program.tile[t] for t in (s.a, s.b, s.c))
     narrow = (F32, F16, BF16)
     m, k = s.m.var, s.k.var
+    if _has_matrix_form(ctx, s):
+        return ctx.guarded((s.m, s.k, s.n), [_product(ctx, s)])
 
     def factor(dtype: DType) -> Expr:
         return cast(Load(s.a, (add(mul(m, index(ctx.rooms[s.a].pitch)), k),), a.dtype), dtype)
@@ -189,3 +192,23 @@ def lower_mma(ctx: Context, s: Mma) -> list[Stmt]:
 
     emit = vector if c.dtype == F32 and a.dtype in narrow and b.dtype in narrow else scalar
     return ctx.guarded((s.m, s.k), ctx.over((s.n,), emit))
+
+
+def _has_matrix_form(ctx: Context, s: Mma) -> bool:
+    """Whether one instruction multiplies whole tiles: its rows have no gaps, depth and width are multiples of its units."""
+    a, b, c = (ctx.program.tile[t] for t in (s.a, s.b, s.c))
+    row = ctx.table.find("matrix", "mma", a.dtype.name)
+    if row is None or a.dtype != b.dtype or c.dtype != F32 or any(t in ctx.aliases for t in (s.a, s.b, s.c)):
+        return False
+    whole = all(ctx.rooms[t.name].pitch == t.shape[1] for t in (a, b, c))
+    return whole and a.shape[1] == b.shape[0] and b.shape[1] == c.shape[1] and b.shape[1] % ctx.table.matrix_columns == 0
+
+
+def _product(ctx: Context, s: Mma) -> Vector:
+    """c += a b; the work space holds the second factor turned twice, and a partial result."""
+    a, b, c = (ctx.program.tile[t] for t in (s.a, s.b, s.c))
+    depth, width = b.shape
+    ctx.temps.product = max(ctx.temps.product, 2 * depth * width * b.dtype.itemsize + a.shape[0] * width * 4)
+    views = [ctx.view(t.name, None, ZERO) for t in (c, a, b)]
+    scalars = (s.m.extent, s.k.extent, s.n.extent, index(depth), index(width))
+    return Vector("mma", views[0], (views[1], views[2]), scalars, None, work=View("product", U8, ZERO))

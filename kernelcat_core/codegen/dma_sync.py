@@ -185,9 +185,11 @@ def _accesses(s: Stmt, keys: Mapping[str, str], order: Order) -> Iterator[_Acces
     match s:
         case Vector():
             writes = {keys[s.target.buffer]} | ({keys[s.work.buffer]} if s.work is not None else set())
-            reads = {keys[v.buffer] for v in s.sources} | (
-                {keys[s.target.buffer]} if s.op == "axpy" else set()
-            )
+            reads = {keys[v.buffer] for v in s.sources}
+            if s.op in ("axpy", "mma"):
+                reads |= {keys[s.target.buffer]}
+            if s.op == "mma":  # factors are filled up with zeros
+                writes |= {keys[v.buffer] for v in s.sources}
             yield _Access(order.vector, reads, writes)
         case CopyIn():
             yield _Access(order.load, set(), {keys[s.target.buffer]})

@@ -14,10 +14,10 @@ class Instruction:
     `kind` says how it is called: "unary" (target, source), "binary" (target, a, b), "scalar" (target, source, scalar),
     "library" (a math-library call that wants scratch), "library2" (the same with two sources), "cast" (`to` is the
     result), "reduce" (a whole tile to one value), "compare", "logic" and "bits" (of masks and words), "renew" (an
-    element of global memory, atomically) or "fused" (target += source * scalar). `meaning` is in words where the name
-    does not say it; `source` names the document; `confirmed` is False where the documentation leaves a case open. The
-    result of one that is `apart` may not lie over an operand; a "scalar" form with `constants` is right for constants
-    that are numbers only.
+    element of global memory, atomically), "fused" (target += source * scalar), or "matrix" (target += a b, whole tiles).
+    `meaning` is in words where the name does not say it; `source` names the document; `confirmed` is False where the
+    documentation leaves a case open. The result of one that is `apart` may not lie over an operand; a "scalar" form
+    with `constants` is right for constants that are numbers only.
     """
 
     op: str
@@ -42,7 +42,7 @@ class Table:
     `selects` the dtypes that `where` chooses from by vectors. `scalar_stores`: the scalar unit may write global memory.
     `scratch` is what a library call wants: so many bytes, and so many more for each element. With `whole_work` a reduction
     wants room for a copy of what it reduces, otherwise for two numbers a vector repeat. `nan_saturates`: conversions of NaN
-    to integers give a largest number, where 0 is wanted.
+    to integers give a largest number, where 0 is wanted. `matrix_columns`: what the width of a matrix product divides by.
     """
 
     rows: tuple[Instruction, ...]
@@ -55,6 +55,7 @@ class Table:
     scratch: tuple[int, int] = (2048, 16)
     whole_work: bool = False
     nan_saturates: bool = False
+    matrix_columns: int = 1
 
     @cached_property
     def _by_key(self) -> dict[tuple[str, str, str], Instruction]:

@@ -16,6 +16,7 @@ class Temps:
         self.idle: dict[str, list[str]] = {"tmp": [], "wide": []}
         self.library = False
         self.reduces = False
+        self.product = 0  # bytes of work space for products of tiles
 
     def take(self, dtype: DType) -> str:
         """A buffer that holds `chunk` elements of `dtype`."""
@@ -36,10 +37,12 @@ class Temps:
         if self.library:
             base, each = self.table.scratch
             found.append(Buffer("scratch", U8, base + each * self.chunk))
+        if self.product:
+            found.append(Buffer("product", U8, self.product))
         if self.reduces:
             lanes, block = memory.repeat_bytes // 4, memory.block_bytes // 4
             repeats = -(-self.chunk // lanes)
             room = repeats * lanes if self.table.whole_work else repeats * 2  # else a value and a position for each
             found.append(Buffer("work", F32, -(-room // block) * block))
-            found.append(Buffer("result", F32, block))
+            found.append(Buffer("result", F32, lanes if self.table.whole_work else block))
         return tuple(found)

@@ -151,7 +151,12 @@ def table(arch: int) -> Table:
         for op in ("min", "max")
         for dtype in ("i32", "u32", "i16", "u16")
     ]
-    rows = [*_floats(arch), *_comparisons(arch), *_integers(), *casts, *renewals]
+    products = [
+        Instruction("mma", dtype, "matrix", "Product", source="OWN", confirmed=dtype != "f32",
+                    meaning="__bang_matmul with the second factor in WRAM; how exact its f32 products are is not said")
+        for dtype in ("f32", "f16", "bf16")
+    ]
+    rows = [*products, *_floats(arch), *_comparisons(arch), *_integers(), *casts, *renewals]
     return Table(
         tuple(rows),
         _SCALAR,
@@ -163,4 +168,5 @@ def table(arch: int) -> Table:
         scratch=(0, 12),
         whole_work=True,
         nan_saturates=arch < 520,
+        matrix_columns=64,
     )

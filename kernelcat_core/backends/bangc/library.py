@@ -73,6 +73,34 @@ _ARITHMETIC = {
 }""",
 }
 
+# The second factor goes to WRAM by columns, in the order that __bang_reshape_filter gives it. What lies beyond the extents of
+# the factors becomes 0. Elements are moved as words W of their size.
+_PRODUCT = """template <typename T, typename W>
+__mlu_func__ void Product(float *c, T *a, T *b, uint8_t *scratch, T *filter, int64_t m, int64_t k, int64_t n, int64_t depth,
+                          int64_t width) {
+    const int64_t size = sizeof(T);
+    W *columns = (W *)scratch, *shaped = columns + depth * width;
+    float *part = (float *)(shaped + depth * width);
+    if (k < depth) {
+        for (int64_t r = 0; r < m; ++r) __bang_write_value((W *)a + r * depth + k, depth - k, (W)0);
+        __bang_write_value((W *)b + k * width, (depth - k) * width, (W)0);
+    }
+    if (n < width) {
+        for (int64_t r = 0; r < k; ++r) __bang_write_value((W *)b + r * width + n, width - n, (W)0);
+    }
+    __bang_transpose(columns, (const W *)b, depth, width);
+    __bang_reshape_filter(shaped, columns, width, 1, 1, depth);
+    __sync_compute();
+    __memcpy_async(filter, shaped, depth * width * size, NRAM2WRAM);
+    __sync_move();
+    __bang_matmul(part, a, filter, m, depth, width);
+    if (n == width) {
+        __bang_add(c, c, part, m * width);
+    } else {
+        for (int64_t r = 0; r < m; ++r) __bang_add(c + r * width, c + r * width, part + r * width, n);
+    }
+}"""
+
 # Where b is NaN every bit of the result is set: maxequal and minequal give a, which may be a number.
 _EXTREME = """__mlu_func__ void @Max@(float *to, const float *a, const float *b, uint8_t *scratch, int64_t count) {
     float *found = (float *)scratch, *same = found + count;
@@ -120,7 +148,7 @@ def functions(arch: int) -> dict[str, str]:
     """Name -> text for an architecture, by __BANG_ARCH__."""
     new = arch >= 520
     named = {"Max": "max", "Min": "min"}
-    found = {**_COPIES, **_ARITHMETIC, "ReduceSum": _SUM_NEW if new else _SUM_OLD}
+    found = {**_COPIES, **_ARITHMETIC, "Product": _PRODUCT, "ReduceSum": _SUM_NEW if new else _SUM_OLD}
     for long, short in named.items():
         found[long] = _EXTREME.replace("@Max@", long).replace("@max@", short)
         found[f"Reduce{long}"] = (_FOLD_NEW if new else _FOLD_OLD).replace("@Max@", long).replace("@max@", short)

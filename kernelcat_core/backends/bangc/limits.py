@@ -30,8 +30,8 @@ class Architecture:
 
     @property
     def memory(self) -> Memory:
-        """What the lowering sees: vectors are aligned to 128 B, which the hardware prefers, and never has to."""
-        return Memory(self.nram - _STACK, block_bytes=128, repeat_bytes=128, queue_buffers=64, order=ORDER)
+        """What the lowering sees: rows start at multiples of 64 B, as matrix products want them; vectors may start anywhere."""
+        return Memory(self.nram - _STACK, block_bytes=64, repeat_bytes=128, queue_buffers=64, order=ORDER)
 
     @property
     def limits(self) -> Mapping[str, int]:

@@ -41,9 +41,9 @@ def element_type(dtype: DType) -> str:
 # Names of the language and of our own functions that a formula's names must not hide.
 _WORDS = frozenset(
     [
-        "CopyRowsIn", "CopyRowsOut", "Div", "Exp", "Load64", "Log", "Log10", "Max", "Min", "ReduceMax", "ReduceMin",
+        "CopyRowsIn", "CopyRowsOut", "Div", "Exp", "Load64", "Log", "Log10", "Max", "Min", "Product", "ReduceMax", "ReduceMin",
         "ReduceSum", "Turn", "next", "bfloat16_t", "cell", "cells", "clusterDim", "clusterId", "coreDim", "coreId", "cores",
-        "clusters", "device", "dim", "half", "queue", "rest", "taskDim", "taskDimX", "taskDimY", "taskDimZ", "taskId",
+        "clusters", "device", "dim", "half", "filter", "queue", "rest", "taskDim", "taskDimX", "taskDimY", "taskDimZ", "taskId",
         "taskIdX", "taskIdY", "taskIdZ", "GDRAM2NRAM", "NRAM2GDRAM", "cnrtDim3_t",
     ]
 )

@@ -24,7 +24,7 @@ from kernelcat_core.codegen.dma_pipeline import next_name
 from kernelcat_core.codegen.dma_table import Instruction, Table
 from kernelcat_core.codegen.dma_text import ProgramLines, cell_lines
 from kernelcat_core.errors import KernelcatError
-from kernelcat_core.ir.expr import ONE, ZERO, Expr
+from kernelcat_core.ir.expr import ONE, ZERO, Const, Expr
 
 _SYNCS = {"IO": "__sync_io();", "V": "__sync_compute();"}
 
@@ -38,6 +38,7 @@ class Statements(ProgramLines):
         super().__init__(names)
         self.program, self.table = program, table
         self.functions: dict[str, None] = {}
+        self.filter = 0  # bytes of WRAM that products want
 
     def put(self, s: Put, value: str) -> str:
         kind = storage(s.target.dtype)
@@ -149,6 +150,8 @@ class Statements(ProgramLines):
             assert row is not None
             operands = ", ".join(names.view(v, "char") for v in (s.target, *s.sources))
             return f"{row.name}({operands}, {size})"
+        if s.op == "mma":
+            return self._product(s)
         row = self._row(s)
         call = f"{row.name}_scalar" if s.op == "compare_scalar" else row.name
         tail = [row.mode] if row.mode else []
@@ -156,6 +159,18 @@ class Statements(ProgramLines):
         scalars = [self._exact(e) for e in s.scalars]
         views = [names.view(v) for v in (s.target, *s.sources)]
         return f"{call}({', '.join([*views, *work, *scalars, count, *tail])})"
+
+    def _product(self, s: Vector) -> str:
+        dtype = s.sources[0].dtype
+        depth, width = (int(e.value) for e in s.scalars[3:] if isinstance(e, Const))
+        self.functions["Product"] = None
+        self.filter = max(self.filter, depth * width * dtype.itemsize)
+        kind = element_type(dtype)
+        assert s.work is not None
+        views = [*(self.names.view(v) for v in (s.target, *s.sources, s.work)), f"({kind} *)filter"]
+        extents = [self.names.text(e) for e in s.scalars]
+        word = "uint32_t" if dtype.itemsize == 4 else "uint16_t"
+        return f"Product<{kind}, {word}>({', '.join([*views, *extents])})"
 
     def _raw(self, s: Vector) -> str:
         """Values of bf16 are set by their bits."""

@@ -98,6 +98,15 @@ FAULT("operand-overlap", set(k.a); __bang_half2float(k.a, reinterpret_cast<half 
 FAULT("reduce-size", set(k.a); __bang_reduce_sum(k.b, k.a, 33););
 FAULT("fix-position", __bang_write_value(k.i, N, 1); __bang_int322float_rn(k.a, k.i, 8, 128););
 FAULT("gdram-alignment", __bang_atomic_reduce_add(reinterpret_cast<float *>(reinterpret_cast<char *>(gm_out) + 2), 1.0f, 1););
+// ---- matrix products
+FAULT("matrix-shape", set(k.a); __bang_reshape_filter(k.b, k.a, 32, 1, 1, 8););
+FAULT("matrix-shape", set(k.a); __bang_reshape_filter(k.b, k.a, 64, 1, 1, 3););
+FAULT("matrix-shape", set(k.a); __memcpy(k.w, gm_in, N * 4, GDRAM2WRAM); __bang_matmul(k.b, k.a, k.w, 1, 4, 64););
+FAULT("wram-alignment", set(k.a); __memcpy(k.w, gm_in, N * 4, GDRAM2WRAM); __bang_matmul(k.b, k.a, k.w + 2, 1, 16, 1););
+FAULT("address-space", set(k.a); set(k.c); __bang_matmul(k.b, k.a, k.c, 1, 16, 1););
+FAULT("wram-bounds", set(k.a); __memcpy(k.w, gm_in, N * 4, GDRAM2WRAM); __bang_matmul(k.b, k.a, k.w, 1, 16, 64););
+FAULT("pipe-order", set(k.c); __memcpy_async(k.w, k.c, N, NRAM2WRAM););
+FAULT("operand-overlap", set(k.a); __bang_transpose(k.a, k.a, 8, 8););
 // ---- launches and tasks
 Add_case no_tasks("launch-dim", 0, [] {}, 0);
 Add_case odd_union("launch-dim", 0, [] {}, 6, cnrtFuncTypeUnion1);

@@ -1,7 +1,7 @@
 // The host's side: the few functions of the runtime that launches need, and launches themselves. Tasks run one after the
 // other, each on fresh memory; in a Union task the memory core of every cluster runs the kernel too.
 #pragma once
-#include "reduce.h"
+#include "matrix.h"
 
 struct cnrtDim3_t { unsigned int x, y, z; };
 enum cnrtFunctionType_t { cnrtFuncTypeBlock = 1, cnrtFuncTypeUnion1 = 4, cnrtFuncTypeUnion2 = 8, cnrtFuncTypeUnion4 = 16 };

@@ -9,7 +9,7 @@ import pytest
 
 from kernelcat_core.dtypes import BOOL, DTYPES, F16, F32, I32, STORAGE_ONLY, DType
 from kernelcat_core.ir.expr import OPS, Const, Load, Size, Var, cast, op
-from kernelcat_core.ir.graph import Axis, Compute, Graph, Tensor
+from kernelcat_core.ir.graph import Axis, Compute, Graph, Tensor, monoid
 from kernelcat_core.numerics.compare import Oracle
 from kernelcat_core.numerics.distributions import make_inputs
 from kernelcat_core.runtime import toolchain
@@ -119,3 +119,17 @@ def test_three_stages_over_many_cells(dtype: DType) -> None:
     text = model.source.text
     late, ahead = text.index("__other, o"), text.index("const int64_t next = cell + taskDim")
     assert text.index("for (int64_t cell") < text.index("__sync_io();") < late < ahead  # wait, store, copy, then vectors
+
+
+def test_products_of_tiles_are_matrix_instructions() -> None:
+    rows, columns, depth = Size("M"), Size("P"), Size("K")
+    a, b = Load("A", (i, Var("k")), F16), Load("B", (Var("k"), Var("j")), F16)
+    product = Compute(Tensor("Y", F32, (rows, columns)), (Axis("i", rows), Axis("j", columns)),
+                      (op("mul", cast(a, F32), cast(b, F32)),), (Axis("k", depth),), monoid("sum", F32))
+    graph = Graph((Tensor("A", F16, (rows, depth)), Tensor("B", F16, (depth, columns))), (product,), ("Y",))
+    model = EmulatedModule.rendered(MLU590, graph, name="product")
+    assert "__bang_matmul(part, a, filter, m, depth, width)" in model.source.text
+    assert "Product<half, uint16_t>(" in model.source.text
+    for numbers in ((37, 75, 140), (1, 1, 1), (16, 32, 128), (5, 0, 3)):
+        sizes = dict(zip(("M", "K", "P"), numbers))
+        assert wrong(model, graph, make_inputs(graph, sizes, 1), sizes) == [], numbers
