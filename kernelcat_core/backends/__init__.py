@@ -14,6 +14,7 @@ _MANIFESTS = (
     "kernelcat_core.backends.cuda.manifest",
     "kernelcat_core.backends.hip.manifest",
     "kernelcat_core.backends.opencl.manifest",
+    "kernelcat_core.backends.wgsl.manifest",
     "kernelcat_core.backends.ascendc.manifest",
     "kernelcat_core.backends.bangc.manifest",
 )
