@@ -17,8 +17,7 @@ class Backend:
     `aliases` maps device names in lower case ("a100") to canonical target names ("cuda:sm_80"). `render` and `device`
     are dotted paths, "package.module:attribute", loaded on first use: `render(module, target) -> Source` and a class
     `Device()`; `native`, where hand-written kernels can be run, is `source(native, arguments, tensors, sizes, launch,
-    target) -> Source`; `bundle`, where networks can be run, is `bundle(modules, target) -> Source` with an entry a module;
-    `driver`, where kernels run through a device's driver, is `driver() -> Driver`, what that needs of the sandbox.
+    target) -> Source`; `bundle`, where networks can be run, is `bundle(modules, target) -> Source` with an entry a module.
     """
 
     name: str
@@ -30,7 +29,6 @@ class Backend:
     device: str = ""
     native: str = ""
     bundle: str = ""
-    driver: str = ""
 
     def load_render(self) -> Any:
         return _load(self.render)
@@ -45,10 +43,6 @@ class Backend:
     def load_bundle(self) -> Any:
         """The renderer of many kernels as one text, or None."""
         return _load(self.bundle) if self.bundle else None
-
-    def load_driver(self) -> Any:
-        """What a driver needs of the sandbox, or None."""
-        return _load(self.driver)() if self.driver else None
 
 
 def _load(path: str) -> Any:

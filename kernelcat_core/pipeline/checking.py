@@ -117,11 +117,7 @@ def check_rendering(a: hops.Analysis, r: hops.Rendering, cases: Iterable[Case], 
     count = _run_cases(report, r, device, library.path("shared"), cases, say, timeout_s)
     if not report.ok:
         return report
-<<<<<<< HEAD
     _fact(report, r, shown(device.runs_as, r.target), library.toolchain.label, f"{count} cases", about)
-=======
-    _fact(report, r, device.runs_as, library.toolchain.label, f"{count} cases", about)
->>>>>>> 2665b22 (wip wgsl)
     if "measured" in about.facts:
         say(f"{r.target.name}: measuring")
         outcome = timer(a, r, library.path("shared"), count)

@@ -22,7 +22,7 @@ from kernelcat_core.ir.expr import Expr, evaluate
 from kernelcat_core.ir.graph import Graph, Tensor
 from kernelcat_core.ir.printer import print_expr
 from kernelcat_core.ir.tile import TileModule
-from kernelcat_core.runtime.runner import Driver, KernelJob, KernelOutcome, TensorSpec, run_kernel
+from kernelcat_core.runtime.runner import KernelJob, KernelOutcome, TensorSpec, run_kernel
 from kernelcat_core.schedule.knobs import Config, SearchSpace
 from kernelcat_core.schedule.lower import lower as lower_graph
 from kernelcat_core.schedule.lower import space as space_of
@@ -167,11 +167,7 @@ def job(rendering: Rendering, library: Any, inputs: Mapping[str, Array], sizes: 
     return KernelJob(library=library, entry=rendering.source.entry, inputs=arrays, outputs=output_specs(m, sizes),
                      sizes=tuple(sizes[n] for n in m.sizes), threads=threads, repeats=repeats, timeout_s=timeout_s,
                      budget_s=budget_s, environment=tuple(sorted((environment or {}).items())),
-<<<<<<< HEAD
                      needs=device_of(rendering).describe().needs)
-=======
-                     driver=rendering.backend.load_driver() or Driver())
->>>>>>> 2665b22 (wip wgsl)
 
 
 def run(rendering: Rendering, library: Any, inputs: Mapping[str, Array], sizes: Mapping[str, int], **options: Any

@@ -54,22 +54,14 @@ _CRASHES = {
 
 @dataclass(frozen=True)
 class Needs:
-    """What a library needs that is more than memory: `readable`, files and folders that it loads; with `scratch_bytes` > 0
-    an empty folder, its working folder, for files of up to that size."""
+    """What a library needs beyond a plain kernel: `readable`, files and folders that it loads; with `scratch_bytes` > 0 an
+    empty folder, its working folder, for files of up to that size; `memory_bytes` of address space and `threads` of its own
+    (a driver that compiles)."""
 
     readable: tuple[str, ...] = ()
     scratch_bytes: int = 0
-
-
-@dataclass(frozen=True)
-class Driver:
-    """What an entry needs of the sandbox when it runs its kernel through a device's driver: paths to read, bytes of address
-    space and threads beyond a plain kernel's, environment. Landlock, the system call filter and all other limits stay."""
-
-    readable: tuple[str, ...] = ()
     memory_bytes: int = 0
     threads: int = 0
-    environment: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -94,11 +86,7 @@ class KernelJob:
     timeout_s: float = 20.0
     memory_bytes: int = 1 << 30
     environment: tuple[tuple[str, str], ...] = ()
-<<<<<<< HEAD
     needs: Needs = Needs()
-=======
-    driver: Driver = Driver()
->>>>>>> 2665b22 (wip wgsl)
 
 
 @dataclass(frozen=True)
@@ -194,15 +182,16 @@ def kernel_limits(threads: int, timeout_s: float, memory_bytes: int) -> dict[str
             "file_bytes": 0, "processes": _threads_limit(threads + 16), "open_files": 64, "address_space": True}
 
 
-<<<<<<< HEAD
 def kernel_environment(threads: int, extra: tuple[tuple[str, str], ...]) -> dict[str, str]:
     return {"KC_NUM_THREADS": str(threads), "OMP_NUM_THREADS": str(threads), "LANG": "C.UTF-8", **dict(extra)}
 
 
 def _kernel_request(job: KernelJob, where: memory.Layout, blanks: list[tuple[int, int, int]]) -> dict[str, Any]:
     private_copy = where.arena_bytes if job.repeats else 0
-    limits = kernel_limits(job.threads, job.timeout_s, job.memory_bytes + where.arena_bytes + private_copy)
+    space = job.memory_bytes + job.needs.memory_bytes + where.arena_bytes + private_copy
+    limits = kernel_limits(job.threads, job.timeout_s, space)
     limits["file_bytes"] = job.needs.scratch_bytes
+    limits["processes"] = _threads_limit(job.threads + job.needs.threads + 16)
     return {"kind": "kernel", "entry": job.entry, "sizes": list(job.sizes), "offsets": list(where.offsets),
             "arena_bytes": where.arena_bytes, "guard_pages": list(where.guard_pages), "threads": job.threads,
             "outputs": blanks, "repeats": job.repeats, "warmup": job.warmup,
@@ -210,23 +199,6 @@ def _kernel_request(job: KernelJob, where: memory.Layout, blanks: list[tuple[int
             "budget_s": job.budget_s, "timeout_s": job.timeout_s, "limits": limits,
             "environment": kernel_environment(job.threads, job.environment),
             "readable": list(job.needs.readable), "output_bytes": _MIB}
-=======
-def _kernel_request(job: KernelJob, layout: _Layout) -> dict[str, Any]:
-    private_copy = layout.arena_bytes if job.repeats else 0
-    limits = {"cpu_seconds": int(job.timeout_s * max(1, job.threads)) + 2,
-              "memory_bytes": job.memory_bytes + job.driver.memory_bytes + layout.arena_bytes + private_copy + 256 * _MIB,
-              "file_bytes": 0, "processes": _threads_limit(job.threads + job.driver.threads + 16), "open_files": 64,
-              "address_space": True}
-    environment = {"KC_NUM_THREADS": str(job.threads), "OMP_NUM_THREADS": str(job.threads), "LANG": "C.UTF-8",
-                   **dict(job.driver.environment), **dict(job.environment)}
-    readable = [path for path in job.driver.readable if os.path.exists(path)]
-    return {"kind": "kernel", "entry": job.entry, "sizes": list(job.sizes), "offsets": list(layout.offsets),
-            "arena_bytes": layout.arena_bytes, "guard_pages": list(layout.guard_pages), "threads": job.threads,
-            "outputs": _unwritten(job, layout), "repeats": job.repeats, "warmup": job.warmup,
-            "minimum_sample_s": job.minimum_sample_s,
-            "budget_s": job.budget_s, "timeout_s": job.timeout_s, "limits": limits, "environment": environment,
-            "cwd": "/", "readable": readable, "writable": [], "uid": client.fresh_uid(), "output_bytes": _MIB}
->>>>>>> 2665b22 (wip wgsl)
 
 
 def _threads_limit(own: int) -> int:

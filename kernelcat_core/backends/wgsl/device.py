@@ -21,7 +21,7 @@ from kernelcat_core.backends.wgsl.host import HOST_FILE
 from kernelcat_core.codegen.source import Source
 from kernelcat_core.errors import Failure
 from kernelcat_core.runtime import runner, toolchain
-from kernelcat_core.runtime.runner import Driver
+from kernelcat_core.runtime.runner import Needs
 from kernelcat_core.runtime.toolchain import Binary
 from kernelcat_core.target import Target
 
@@ -31,8 +31,7 @@ _PACKAGE = "executed: `pip install kernelcat[wgpu]`"
 _ADAPTER = "executed: a Vulkan driver (a GPU's, or the software adapter of Debian's mesa-vulkan-drivers)"
 _BROWSER = "measured: a GPU; times of software adapters are not shown"
 # Where Vulkan loaders look for drivers, and what Mesa's read of the machine.
-_READABLE = ("/usr/share/vulkan", "/etc/vulkan", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/proc/cpuinfo", "/proc/self", "/dev/dri",
-             "/etc/drirc", "/sys/devices", "/sys/bus/pci", "/sys/dev")
+_READABLE = ("/usr/share/vulkan", "/etc/vulkan", "/proc/cpuinfo", "/sys/devices")
 _ENVIRONMENT: Mapping[str, str] = MappingProxyType({"MESA_SHADER_CACHE_DISABLE": "true", "XDG_RUNTIME_DIR": "/tmp",
                                                     "MESA_LOG_LEVEL": "error"})
 _NAME_BYTES = 256
@@ -51,11 +50,11 @@ def _library(folder: Path) -> Path | None:
     return next(iter(sorted(folder.glob("libwgpu_native-release.*"))), None)
 
 
-def driver() -> Driver:
-    """What a process that runs a Vulkan driver needs: more memory and threads than a plain kernel, and its files."""
+def needs() -> Needs:
+    """What a process that runs a Vulkan driver needs: its files, room for its compiler, its threads."""
     folder = wgpu_folder()
     own = () if folder is None else (str(folder),)
-    return Driver((*own, *_READABLE), memory_bytes=8 << 30, threads=64, environment=tuple(_ENVIRONMENT.items()))
+    return Needs((*own, *_READABLE), memory_bytes=8 << 30, threads=64)
 
 
 def _build(text: str) -> Binary | Failure:
@@ -90,7 +89,8 @@ def adapter() -> str | Failure:
     if isinstance(made, Failure):
         return made
     job = runner.KernelJob(made.path("shared"), "kc_adapter_name", (),
-                           (runner.TensorSpec((_NAME_BYTES,), np.dtype(np.uint8)),), driver=driver())
+                           (runner.TensorSpec((_NAME_BYTES,), np.dtype(np.uint8)),),
+                           environment=tuple(_ENVIRONMENT.items()), needs=needs())
     outcome = runner.run_kernel(job)
     if isinstance(outcome, Failure):
         return replace(outcome, hint=_ADAPTER)
@@ -111,8 +111,8 @@ class Device:
         if isinstance(found, Failure):
             return Description("WebGPU", ("rendered",), (f"{_ADAPTER}; {found.message}",))
         if found.endswith("(software adapter)"):
-            return Description(found, ("rendered", "executed"), (_BROWSER,))
-        return Description(found, ("rendered", "executed", "measured"))
+            return Description(found, ("rendered", "executed"), (_BROWSER,), needs())
+        return Description(found, ("rendered", "executed", "measured"), needs=needs())
 
     def compile(self, source: Source, target: Target, opt_level: str = "O3") -> Compiled | Failure | None:
         """None: a driver compiles when a kernel first runs."""
@@ -129,4 +129,4 @@ class Device:
         return failure
 
     def environments(self) -> tuple[Mapping[str, str], ...]:
-        return ({},)
+        return (_ENVIRONMENT,)

@@ -20,5 +20,4 @@ BACKEND = Backend(
                               "webgpu-f16": "wgsl:webgpu-f16"}),
     render="kernelcat_core.backends.wgsl.renderer:render",
     device="kernelcat_core.backends.wgsl.device:Device",
-    driver="kernelcat_core.backends.wgsl.device:driver",
 )
