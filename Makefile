@@ -62,7 +62,7 @@ types: $(DEV) $(NODE_MODULES) ## Regenerate the front end's types from the serve
 lock: $(DEV) ## Resolve the direct dependencies again and write the lock files.
 	$(LOCK) -o requirements.lock pyproject.toml
 	$(LOCK) --extra cuda -c requirements.lock -o requirements-cuda.lock pyproject.toml
-	$(LOCK) --extra test --extra dev --extra cuda --extra opencl -c requirements.lock -o requirements-dev.lock pyproject.toml
+	$(LOCK) --extra test --extra dev --extra cuda --extra opencl --extra wgpu -c requirements.lock -o requirements-dev.lock pyproject.toml
 
 # Bare Debian ships python3 without ensurepip: then the pip of the system fills the environment, if there is one.
 $(BIN)/pip:

@@ -57,7 +57,9 @@ class Speller:
             return True
         if isinstance(e, Var):
             return e.name not in self.wide
-        return isinstance(e, Op) and e.name != "cast" and all(a.dtype == I64 and self._is_index(a) for a in e.args)
+        if not isinstance(e, Op) or e.name == "cast":
+            return False
+        return all(a.dtype == I64 and self._is_index(a) for a in (e.args[1:] if e.name == "where" else e.args))
 
     def _width(self, e: Expr) -> int:
         """Bits that surely hold the value of an i64 expression, its sign included."""
@@ -108,6 +110,8 @@ class Speller:
             return True
         if isinstance(e, Var):
             return e.name in self.natural
+        if isinstance(e, Op) and e.name == "where":
+            return all(self.is_natural(a) for a in e.args[1:])
         return isinstance(e, Op) and e.name in ("add", "mul", "floordiv", "mod", "min", "max") and all(
             self.is_natural(a) for a in e.args)
 
@@ -311,7 +315,7 @@ class Speller:
 
     @staticmethod
     def _primary(text: str) -> str:
-        return text if text.isidentifier() or text.endswith(")") and " " not in text.partition("(")[0] else f"({text})"
+        return text if text.isidentifier() or (text.endswith(")") and " " not in text.partition("(")[0]) else f"({text})"
 
     # -- conversions
 

@@ -37,6 +37,10 @@ fn kc_abs(a: f32) -> f32 { return bitcast<f32>(bitcast<u32>(a) & 0x7fffffffu); }
 
 fn kc_neg(a: f32) -> f32 { return bitcast<f32>(bitcast<u32>(a) ^ 0x80000000u); }
 
+fn kc_min_f32(a: f32, b: f32) -> f32 {
+  return select(select(b, a, a < b), select(b, a, kc_isnan(a)), kc_isnan(a) || kc_isnan(b));
+}
+
 fn kc_max_f32(a: f32, b: f32) -> f32 {
   return select(select(b, a, a > b), select(b, a, kc_isnan(a)), kc_isnan(a) || kc_isnan(b));
 }
