@@ -219,14 +219,14 @@ def test_any_targets_in_any_order(page: Page) -> None:
     expect(pane(page, "hip:gfx942").locator(".cm-content")).to_contain_text("__global__")
     page.locator("[data-pane='hip:gfx942'] .op-grip").focus()
     page.keyboard.press("ArrowLeft")
-    page.locator("[data-pane='cuda:sm_80'] button[aria-label^='Hide']").click()
-    assert panes() == ["c", "hip:gfx942", "ascend:910b"]
     with page.expect_response(lambda r: r.url.endswith("/preferences") and r.request.method == "PATCH"):
-        pass
+        page.locator("[data-pane='cuda:sm_80'] button[aria-label^='Hide']").click()
+    assert panes() == ["c", "hip:gfx942", "ascend:910b"]
     page.reload()
     fresh(page)
     assert panes() == ["c", "hip:gfx942", "ascend:910b"]
     page.get_by_role("button", name="Choose targets to show").click()
-    page.get_by_role("button", name="Back to the proposed ones").click()
+    with page.expect_response(lambda r: r.url.endswith("/preferences") and r.request.method == "PATCH"):
+        page.get_by_role("button", name="Back to the proposed ones").click()
     page.keyboard.press("Escape")
     assert panes() == ["c", "cuda:sm_80", "ascend:910b"]

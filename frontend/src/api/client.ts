@@ -72,6 +72,7 @@ async function send(method: string, path: string, body?: unknown, signal?: Abort
       headers,
       body: body === undefined ? undefined : JSON.stringify(body),
       credentials: "same-origin",
+      keepalive: method === "PATCH", // a preference chosen last may be sent while the page goes away
       signal,
     });
   } catch (problem) {

@@ -144,16 +144,19 @@ export function openStore(context: OperatorPage, session: LiveSession) {
 
   let storing: ReturnType<typeof setTimeout> | undefined;
   let stored = layout.value;
-  effect(() => {
-    const arranged = layout.value;
-    if (arranged === stored) return;
-    stored = arranged;
+  const storeLayout = () => {
     clearTimeout(storing);
-    storing = setTimeout(() => {
-      const chosen = chosenLayout(arranged, context.jobs.length > 0);
-      void api.patchPreferences({ layout: chosen }).catch(warnAbout);
-    }, LAYOUT_PAUSE);
+    if (layout.peek() === stored) return;
+    stored = layout.peek();
+    const chosen = chosenLayout(stored, context.jobs.length > 0);
+    void api.patchPreferences({ layout: chosen }).catch(warnAbout);
+  };
+  effect(() => {
+    if (layout.value === stored) return;
+    clearTimeout(storing);
+    storing = setTimeout(storeLayout, LAYOUT_PAUSE);
   });
+  window.addEventListener("pagehide", storeLayout);
 
   /** Saves the text as a new version (or a new operator); true when it is saved. */
   async function save(message = ""): Promise<boolean> {
