@@ -127,6 +127,16 @@ Add_case race("block-race", __LINE__ + 5, [] {
     k.out.FreeTensor(t);
 }, 2);
 
+// ---- a second set, written when the model was done
+FAULT("flag-pairing", Bench k; Duplicate(k.a, 1.0f, 8); SetFlag<HardEvent::V_S>(0); WaitFlag<HardEvent::V_S>(1); k.a.GetValue(0););
+FAULT("gm-bounds", Bench k; auto t = k.in.AllocTensor<float>(); DataCopyPad(t, k.X[4 * N - 3], DataCopyExtParams(1, 16, 0, 0, 0), DataCopyPadExtParams<float>()););
+FAULT("ub-bounds", Bench k; Duplicate(k.a, 1.0f, 8 * N); Duplicate(k.c, 1.0f, 8 * N); barrier(); Add(k.b, k.a, k.c, 64, 33, BinaryRepeatParams()););
+FAULT("pipe-flag", Bench k; Duplicate(k.a, 1.0f, 8); SetFlag<HardEvent::V_MTE3>(0); WaitFlag<HardEvent::V_MTE3>(0); DataCopy(k.Y, k.a, 8); barrier(); Duplicate(k.a, 2.0f, 8););
+FAULT("pipe-flag", Bench k; DataCopy(k.a, k.X, 8); SetFlag<HardEvent::MTE2_V>(0); WaitFlag<HardEvent::MTE2_V>(0); Exp(k.b, k.a, 8); PipeBarrier<PIPE_MTE2>(); DataCopy(k.a, k.X[8], 8););
+FAULT("pipe-flag", Bench k; DataCopy(k.a, k.X, 8); SetFlag<HardEvent::V_MTE2>(0); WaitFlag<HardEvent::V_MTE2>(0); Exp(k.b, k.a, 8););
+FAULT("queue-state", Bench k; auto t = k.in.AllocTensor<float>(); DataCopy(t, k.X, N); k.in.EnQue(t); k.in.EnQue(t););
+Add_case overlap("block-race", __LINE__, [] { Bench k; auto t = k.out.AllocTensor<float>(); Duplicate(t, 1.0f, N); k.out.EnQue(t); t = k.out.DeQue<float>(); DataCopy(k.Y[GetBlockIdx() * 64], t, 72); k.out.FreeTensor(t); }, 2);
+
 std::vector<twin::Region> regions() {
     return {{address(gm_in), sizeof(gm_in), false}, {address(gm_out), sizeof(gm_out), true}, {address(gm_half), sizeof(gm_half), false}, {address(gm_int), sizeof(gm_int), false}};
 }

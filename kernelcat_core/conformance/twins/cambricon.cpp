@@ -116,6 +116,14 @@ Add_case write_race("task-race", __LINE__, [] { __store_gdram(gm_out, 1.0f); }, 
 Add_case read_race("task-race", __LINE__, [] { if (taskId == 0) __store_gdram(gm_out, 1.0f); else __load_gdram(gm_out); }, 2);
 Add_case fold_race("task-race", __LINE__, [] { if (taskId == 0) __bang_atomic_reduce_add(gm_out, 1.0f, 1); else __store_gdram(gm_out, 1.0f); }, 2);
 
+// ---- a second set, written when the model was done
+FAULT("address-space", fetch(); __memcpy(k.a, gm_out, 64, NRAM2GDRAM););
+FAULT("pipe-order", __memcpy_async(k.a, gm_in, 128, GDRAM2NRAM); __sync_io(); __memcpy_async(k.a + 32, gm_in + 32, 128, GDRAM2NRAM); __bang_mul_scalar(k.b, k.a + 32, 2.0f, 32););
+FAULT("uninitialised", __memcpy(k.a, gm_in, 128, GDRAM2NRAM); __bang_reduce_sum(k.b, k.a, 64););
+FAULT("uninitialised", __bang_half2float(k.a, k.h, 64););
+Add_case tail_overlap("task-race", __LINE__, [] { set(k.a); __sync_compute(); __memcpy(gm_out + taskId * 8, k.a, 36, NRAM2GDRAM); }, 2);
+Add_case copy_beside_fold("task-race", __LINE__, [] { set(k.a); __sync_compute(); if (taskId == 0) __bang_atomic_reduce_add(gm_out, 1.0f, 1); else __memcpy(gm_out, k.a, 32, NRAM2GDRAM); }, 2);
+
 std::vector<twin::Region> regions() {
     return {{reinterpret_cast<uint8_t *>(gm_in), sizeof(gm_in), false}, {reinterpret_cast<uint8_t *>(gm_out), sizeof(gm_out), true}, {reinterpret_cast<uint8_t *>(gm_int), sizeof(gm_int), false}};
 }

@@ -182,4 +182,98 @@ KERNEL too_much_local_memory ARGUMENTS {
   for (int i = 0; i < 20000; i++) local[i] = (float)i;
   Y[threadIdx.x] = local[n];
 }
+// ---- a second set, written when the model was done
+KERNEL last_round_without_barrier ARGUMENTS {
+  __shared__ float s[64];
+  int t = threadIdx.x;
+  float sum = 0;
+  for (int k = 0; k < 3; k++) {
+    s[t] = X[t + k];
+    if (k < 2) __syncthreads();
+    sum += s[63 - t];
+    if (k < 2) __syncthreads();
+  }
+  Y[t] = sum;
+}
+KERNEL half_of_a_warp_waits ARGUMENTS {
+  __shared__ float s[64];
+  int t = threadIdx.x;
+  s[t] = X[t];
+  if (t % 32 < 16) {
+    __syncwarp(0x0000ffffu);
+    Y[t] = s[t + 16];
+  } else {
+    Y[t] = 0;
+  }
+}
+KERNEL plain_store_beside_atomics ARGUMENTS {
+  if (threadIdx.x == 0)
+    Y[0] = 0;
+  else
+    atomicAdd(&Y[0], X[threadIdx.x]);
+}
+KERNEL the_other_half_of_the_buffer ARGUMENTS {
+  __shared__ float s[2][64];
+  int t = threadIdx.x;
+  float sum = 0;
+  __pipeline_memcpy_async(&s[0][t], &X[t], 4);
+  __pipeline_commit();
+  for (int k = 0; k < 2; k++) {
+    if (k < 1) __pipeline_memcpy_async(&s[(k + 1) & 1][t], &X[64 * (k + 1) + t], 4);
+    __pipeline_commit();
+    __pipeline_wait_prior(1);
+    __syncthreads();
+    sum += s[(k + 1) & 1][t];
+    __syncthreads();
+  }
+  Y[t] = sum;
+}
+KERNEL wait_count_wrong_in_the_tail ARGUMENTS {
+  __shared__ float s[2][64];
+  int t = threadIdx.x;
+  float sum = 0;
+  __pipeline_memcpy_async(&s[0][t], &X[t], 4);
+  __pipeline_commit();
+  for (int k = 0; k < 3; k++) {
+    if (k < 2) {
+      __pipeline_memcpy_async(&s[(k + 1) & 1][t], &X[64 * (k + 1) + t], 4);
+      __pipeline_commit();
+    }
+    __pipeline_wait_prior(1);
+    __syncthreads();
+    sum += s[k & 1][t];
+    __syncthreads();
+  }
+  Y[t] = sum;
+}
+KERNEL shuffle_after_some_left ARGUMENTS {
+  float v = X[threadIdx.x];
+  if (threadIdx.x >= 48) return;
+  v += __shfl_down_sync(~0u, v, 8);
+  Y[threadIdx.x] = v;
+}
+KERNEL tree_that_trusts_the_warp ARGUMENTS {
+  __shared__ float s[64];
+  int t = threadIdx.x;
+  s[t] = X[t];
+  __syncthreads();
+  for (int h = 32; h > 0; h /= 2) {
+    if (t < h) s[t] += s[t + h];
+    if (h > 16) __syncthreads();
+  }
+  if (t == 0) Y[0] = s[0];
+}
+KERNEL one_step_too_many ARGUMENTS {
+  for (int i = threadIdx.x; i <= n; i += 64) Y[i] = X[i];
+}
+KERNEL atomics_read_too_early ARGUMENTS {
+  __shared__ float s;
+  if (threadIdx.x == 0) s = 0;
+  __syncthreads();
+  atomicAdd(&s, X[threadIdx.x]);
+  Y[threadIdx.x] = s;
+}
+KERNEL vector_store_off_by_one ARGUMENTS {
+  *(float2*)(Y + 1 + 2 * threadIdx.x) = make_float2(X[0], X[1]);
+}
 KERNEL plain ARGUMENTS { Y[blockIdx.x * blockDim.x + threadIdx.x] = X[0]; }

@@ -55,6 +55,17 @@ FAULTS = {
     "shift_too_far": ("shift-range", "a shift by"),
     "too_much_static_shared": ("shared-budget", "static shared memory"),
     "too_much_local_memory": ("local-memory", "local memory"),
+    # The second set.
+    "last_round_without_barrier": ("shared-", "of shared memory"),
+    "half_of_a_warp_waits": ("shared-", "of shared memory"),
+    "plain_store_beside_atomics": ("global-", "element 0 of Y"),
+    "the_other_half_of_the_buffer": ("async-copy-not-awaited", "in flight"),
+    "wait_count_wrong_in_the_tail": ("async-copy-not-awaited", "in flight"),
+    "shuffle_after_some_left": ("warp-divergence", "left the kernel"),
+    "tree_that_trusts_the_warp": ("shared-", "of shared memory"),
+    "one_step_too_many": ("global-out-of-bounds", "element 256"),
+    "atomics_read_too_early": ("shared-", "of shared memory"),
+    "vector_store_off_by_one": ("misaligned-access", "no multiple of 8"),
 }
 LAUNCHES = {  # what is wrong with the launch itself: grid, block, dynamic bytes
     "block of 1025 threads": ((1, 1, 1), (1025, 1, 1), 0, "launch-limits"),
